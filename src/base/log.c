@@ -1,0 +1,101 @@
+#include "base/log.h"
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Atomic int threshold = -1;
+static char program[32] = "attune";
+static int file = -1;
+
+att_log_level_t att_log_level(void)
+{
+    int level = atomic_load_explicit(&threshold, memory_order_relaxed);
+    if (level >= 0)
+        return (att_log_level_t)level;
+    level = ATT_LOG_WARN;
+    const char *text = getenv("ATTUNE_LOG");
+    static const char *const words[] = {"error", "warn", "info", "debug"};
+    for (int i = 0; text != NULL && i < 4; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            level = i;
+    atomic_store_explicit(&threshold, level, memory_order_relaxed);
+    return (att_log_level_t)level;
+}
+
+void att_log_set_level(att_log_level_t level)
+{
+    atomic_store_explicit(&threshold, (int)level, memory_order_relaxed);
+}
+
+void att_log_set_name(const char *name)
+{
+    snprintf(program, sizeof program, "%s", name);
+}
+
+int att_log_set_file(const char *path)
+{
+    if (file >= 0)
+        close(file);
+    file = -1;
+    if (path == NULL)
+        return ATT_OK;
+    file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    return file >= 0 ? ATT_OK : -ATT_ESYSTEM;
+}
+
+/* One write a line, so that lines of several processes do not mix. */
+static void emit(att_log_level_t level, uint64_t left_out, const char *format, va_list args)
+{
+    static const char *const labels[] = {"error: ", "warning: ", "", "debug: "};
+    char line[1024];
+    int n = snprintf(line, sizeof line, "%s: %s", program, labels[level]);
+    int m = vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    size_t length = (size_t)n + (m > 0 ? (size_t)m : 0);
+    if (length > sizeof line - 48)
+        length = sizeof line - 48;
+    if (left_out > 0)
+        length += (size_t)snprintf(line + length, 40, " (%llu like it left out)",
+                                   (unsigned long long)left_out);
+    line[length++] = '\n';
+    if (level <= att_log_level() && write(STDERR_FILENO, line, length) < 0)
+        return; /* nowhere left to say so */
+    if (file >= 0) {
+        char stamp[32];
+        int s = snprintf(stamp, sizeof stamp, "%.6f ", (double)att_clock_ns() * 1e-9);
+        if (write(file, stamp, (size_t)s) < 0 || write(file, line, length) < 0)
+            return;
+    }
+}
+
+void att_log(att_log_level_t level, const char *format, ...)
+{
+    if (level > att_log_level() && file < 0)
+        return;
+    va_list args;
+    va_start(args, format);
+    emit(level, 0, format, args);
+    va_end(args);
+}
+
+void att_log_limited(att_log_site_t *site, att_log_level_t level, const char *format, ...)
+{
+    uint64_t now = att_clock_ns();
+    uint64_t last = atomic_load(&site->last_ns);
+    if ((last != 0 && now - last < 1000000000u) ||
+        !atomic_compare_exchange_strong(&site->last_ns, &last, now)) {
+        atomic_fetch_add(&site->suppressed, 1);
+        return;
+    }
+    uint64_t left_out = atomic_exchange(&site->suppressed, 0);
+    va_list args;
+    va_start(args, format);
+    emit(level, left_out, format, args);
+    va_end(args);
+}
