@@ -105,6 +105,12 @@ bool att_vote_ready(att_segment_memory_t *memory, const uint32_t *lanes, uint32_
 att_vote_t att_vote_prepare(att_segment_memory_t *memory, att_segment_task_t *task,
                             const uint32_t *lanes, uint32_t count, const att_schedule_t *schedule);
 
+/* After the death of an agent: decide what it left OPEN (ABORTED) and mark the lanes that it never
+ * held. The next transaction's id must be greater than the returned one. Only while no other agent
+ * runs. */
+uint32_t att_vote_recover(att_segment_memory_t *memory, att_segment_task_t *task,
+                          const uint32_t *lanes, uint32_t count);
+
 /* Largest next call number over the lanes. Reads the hooks' lines: to vote, never to poll. */
 uint64_t att_vote_horizon(att_segment_memory_t *memory, const uint32_t *lanes, uint32_t count);
 
