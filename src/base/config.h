@@ -2,8 +2,9 @@
  * config: every option of attune in one table, which gives flags, ATTUNE_* variables, --help, the
  * man page's OPTIONS section and `attune info`.
  *
- * Order of precedence: flag, then environment variable, then default. A value that does not parse
- * is an error that names the flag or variable, the value and what is accepted; it is never ignored.
+ * Order of precedence: flag, then environment variable (an empty one counts as not set), then
+ * default. A value that does not parse is an error that names the flag or variable, the value and
+ * what is accepted; it is never ignored.
  */
 #ifndef ATT_BASE_CONFIG_H
 #define ATT_BASE_CONFIG_H
@@ -41,6 +42,12 @@ typedef struct att_config {
     char *log;          /* --log error|warn|info|debug, ATTUNE_LOG */
     bool quiet;         /* --quiet: no progress line, no table */
     char *debug_steps;  /* --debug-steps: log each protocol step at this path (tests) */
+    int64_t ready_fd;   /* --ready-fd N, attuned alone: one byte there = ready; a longer write is
+                           the line that says why not; -1 = nobody waits */
+    /* host fabric */
+    char *fabric;       /* --fabric none|real|model, ATTUNE_FABRIC_MODE */
+    char *surface;      /* --surface NAME, ATTUNE_FABRIC_SURFACE */
+    char *load;         /* --load none|light|heavy, ATTUNE_FABRIC_LOAD */
 } att_config_t;
 
 typedef enum att_option_type {
@@ -59,12 +66,12 @@ enum { ATT_FOR_RUN = 1u, ATT_FOR_AGENT = 2u };
 
 typedef struct att_option_row {
     const char *flag;     /* without "--" */
-    const char *variable; /* "ATTUNE_..." */
+    const char *variable; /* "ATTUNE_..."; NULL: flag only, between attune's own programs */
     att_option_type_t type;
     uint32_t programs;
     size_t offset;        /* into att_config_t */
     const char *fallback; /* default, parsed like a value */
-    const char *argument; /* "DIR", "NAME[:key=value,...]"; NULL for BOOL */
+    const char *argument; /* "DIR", "NAME[:key=value,...]"; NULL for BOOL (--flag, --no-flag) */
     const char *accepts;  /* for CHOICE "a|b"; else NULL */
     double minimum, maximum; /* for numbers */
     const char *help;     /* one line with the unit */
@@ -74,7 +81,7 @@ typedef struct att_option_row {
 extern const att_option_row_t att_option_rows[];
 extern const size_t att_option_row_count;
 
-/* Defaults, then environment. */
+/* Defaults, then environment. On an error the config needs no att_config_free. */
 int att_config_init(att_config_t *config, att_error_t *error);
 void att_config_free(att_config_t *config); /* NULL is fine */
 /* Set one option by flag name; `where` is named in the error ("--samples", "ATTUNE_SAMPLES"). */
@@ -85,7 +92,8 @@ int att_config_set(att_config_t *config, const char *flag, const char *value, co
 int att_config_parse(att_config_t *config, uint32_t program, int argc, char **argv, int *next,
                      att_error_t *error);
 void att_config_print_help(FILE *out, uint32_t program);
-/* "flag=value" as text for `attune info` and for handing over to attuned; returns text. */
+/* The value as text that att_config_set takes back; for `attune info` and for handing options over
+ * to attuned (after "--flag="). Returns text; a string may need PATH_MAX and more. */
 const char *att_config_text(const att_config_t *config, const att_option_row_t *row, char *text,
                             size_t size);
 
