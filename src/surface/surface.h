@@ -21,11 +21,11 @@ typedef struct att_surface_info {
     const char *source;      /* where the numbers come from */
     int ranks;
     int nodes;
-    int device_units;       /* SMs of one device */
-    int channels_ceiling;   /* comm->nChannels */
+    int device_units;     /* SMs of one device */
+    int channels_ceiling; /* comm->nChannels */
     int load_count;
     const char *loads[ATT_SURFACE_LOADS];
-    double noise;           /* suggested relative standard deviation of one sample */
+    double noise; /* suggested relative standard deviation of one sample */
 } att_surface_info_t;
 
 /* `name` is a path, or a name looked up as <dir>/<name>.json in ATTUNE_DATA_DIR, then the source
@@ -46,8 +46,8 @@ att_setting_t att_surface_default(const struct att_surface *surface, int collect
                                   uint64_t bytes);
 /* NCCL's default channels, threads, chunk and transport for a given pair: what holds for knobs
  * that a tuner keeps. */
-att_setting_t att_surface_resolve(const struct att_surface *surface, int collective,
-                                  uint64_t bytes, att_setting_t setting);
+att_setting_t att_surface_resolve(const struct att_surface *surface, int collective, uint64_t bytes,
+                                  att_setting_t setting);
 /* NCCL's (idle) cost estimate for the table that a tuner sees, microseconds; negative = IGNORE. */
 double att_surface_cost_us(const struct att_surface *surface, int collective, uint64_t bytes,
                            int algorithm, int protocol);
