@@ -31,14 +31,13 @@ static att_home_state_t await_outcome(att_lane_t *lane, uint32_t txn)
         else
             att_clock_sleep_ns(20000);
         waited = att_clock_ns() - begin;
-        state = waited >= lane->header->wait_ns
-                    ? att_home_decide(lane->task, txn, ATT_HOME_ABORTED)
-                    : att_home_state(lane->task, txn);
+        state = waited >= lane->header->wait_ns ? att_home_decide(lane->task, txn, ATT_HOME_ABORTED)
+                                                : att_home_state(lane->task, txn);
     }
     atomic_fetch_add(&lane->process->waited, 1);
     uint64_t longest = atomic_load(&lane->process->longest_wait_ns);
-    while (waited > longest && !atomic_compare_exchange_weak(&lane->process->longest_wait_ns,
-                                                             &longest, waited))
+    while (waited > longest &&
+           !atomic_compare_exchange_weak(&lane->process->longest_wait_ns, &longest, waited))
         continue;
     return state;
 }
@@ -94,8 +93,7 @@ att_home_state_t att_home_decide(att_segment_task_t *task, uint32_t txn, att_hom
         return ATT_HOME_STATE(word);
     /* An id that the home does not know is recorded as aborted. */
     while (ATT_HOME_TXN(word) < txn)
-        if (atomic_compare_exchange_weak(&task->home, &word,
-                                         ATT_HOME_WORD(txn, ATT_HOME_ABORTED)))
+        if (atomic_compare_exchange_weak(&task->home, &word, ATT_HOME_WORD(txn, ATT_HOME_ABORTED)))
             return ATT_HOME_ABORTED;
     return ATT_HOME_TXN(word) == txn ? ATT_HOME_STATE(word) : ATT_HOME_ABORTED;
 }
@@ -132,8 +130,7 @@ att_vote_t att_vote_prepare(att_segment_memory_t *memory, att_segment_task_t *ta
         bool set = false;
         while (vote == ATT_VOTE_YES && !set && (word >> 1) <= fence)
             set = atomic_compare_exchange_weak_explicit(&lane->word, &word, word | 1,
-                                                        memory_order_acq_rel,
-                                                        memory_order_relaxed);
+                                                        memory_order_acq_rel, memory_order_relaxed);
         if (!set) {
             vote = ATT_VOTE_PASSED;
             /* Never held, so its hook will not look: it has nothing to absorb but the abort. */

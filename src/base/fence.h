@@ -21,10 +21,10 @@
 #include "base/segment.h"
 
 typedef enum att_home_state {
-    ATT_HOME_NONE      = 0,
-    ATT_HOME_OPEN      = 1,
+    ATT_HOME_NONE = 0,
+    ATT_HOME_OPEN = 1,
     ATT_HOME_COMMITTED = 2,
-    ATT_HOME_ABORTED   = 3
+    ATT_HOME_ABORTED = 3
 } att_home_state_t;
 
 #define ATT_HOME_WORD(txn, state) (((uint64_t)(txn) << 2) | (uint64_t)(state))
@@ -90,10 +90,10 @@ att_home_state_t att_home_state(const att_segment_task_t *task, uint32_t txn);
 
 /* Why a vote was no. */
 typedef enum att_vote {
-    ATT_VOTE_YES    = 0,
-    ATT_VOTE_BUSY   = 1, /* a lane has not absorbed the transaction before */
+    ATT_VOTE_YES = 0,
+    ATT_VOTE_BUSY = 1,   /* a lane has not absorbed the transaction before */
     ATT_VOTE_PASSED = 2, /* a rank is beyond the fence already */
-    ATT_VOTE_GONE   = 3  /* a member retired or the lane set is incomplete */
+    ATT_VOTE_GONE = 3    /* a member retired or the lane set is incomplete */
 } att_vote_t;
 
 /* True when every lane has absorbed every decided transaction up to task->prepared. */

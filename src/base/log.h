@@ -10,8 +10,8 @@
 
 typedef enum att_log_level {
     ATT_LOG_ERROR = 0,
-    ATT_LOG_WARN  = 1,
-    ATT_LOG_INFO  = 2,
+    ATT_LOG_WARN = 1,
+    ATT_LOG_INFO = 2,
     ATT_LOG_DEBUG = 3
 } att_log_level_t;
 

@@ -11,9 +11,9 @@
 
 static const char *const collectives[] = {"broadcast", "reduce", "allgather", "reducescatter",
                                           "allreduce"};
-static const char *const algorithms[] = {"tree", "ring",      "collnet_direct", "collnet_chain",
-                                         "nvls", "nvls_tree", "pat"};
-static const char *const protocols[]  = {"ll", "ll128", "simple"};
+static const char *const algorithms[] = {
+    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
+static const char *const protocols[] = {"ll", "ll128", "simple"};
 static const char *const transports[] = {"p2p", "shm", "net"};
 
 static const char *name_of(const char *const *names, int count, int value)

@@ -28,8 +28,7 @@ static inline bool att_ring_put(att_ring_t *ring, const att_record_t *record)
         uint64_t seq = atomic_load_explicit(&cell->seq, memory_order_acquire);
         if (seq == head) {
             if (atomic_compare_exchange_weak_explicit(&ring->head, &head, head + 1,
-                                                      memory_order_relaxed,
-                                                      memory_order_relaxed)) {
+                                                      memory_order_relaxed, memory_order_relaxed)) {
                 cell->record = *record;
                 atomic_store_explicit(&cell->seq, head + 1, memory_order_release);
                 return true;

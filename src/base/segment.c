@@ -72,8 +72,7 @@ int att_segment_path(const att_segment_name_t *name, char *path, size_t size, at
 
 static bool locked_by_others(int fd, int byte)
 {
-    struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
@@ -113,8 +112,9 @@ static int make_file(const char *path, att_segment_role_t role, const char *run_
     int failed = posix_fallocate(fd, 0, sizeof(att_segment_memory_t));
     if (failed != 0) {
         errno = failed;
-        status = att_fail_errno(error, "no room for the %zu MiB segment %s (ATTUNE_SHM_DIR moves it)",
-                                sizeof(att_segment_memory_t) >> 20, path);
+        status =
+            att_fail_errno(error, "no room for the %zu MiB segment %s (ATTUNE_SHM_DIR moves it)",
+                           sizeof(att_segment_memory_t) >> 20, path);
         goto remove_file;
     }
     att_segment_memory_t *memory =
@@ -239,8 +239,8 @@ int att_segment_open(const att_segment_name_t *name, att_segment_role_t role,
     status = open_file(path, role, run, &segment->fd, error);
     if (status != ATT_OK)
         goto free_segment;
-    segment->memory = mmap(NULL, sizeof *segment->memory, PROT_READ | PROT_WRITE, MAP_SHARED,
-                           segment->fd, 0);
+    segment->memory =
+        mmap(NULL, sizeof *segment->memory, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, 0);
     if (segment->memory == MAP_FAILED) {
         status = att_fail_errno(error, "cannot map %s", path);
         close(segment->fd);
@@ -456,8 +456,7 @@ void att_segment_retire_member(att_segment_memory_t *memory, uint32_t member)
 }
 
 uint32_t att_segment_task(att_segment_memory_t *memory, uint32_t group, uint32_t collective,
-                          uint64_t bytes, uint32_t legal_pairs,
-                          const float cost_us[ATT_PAIR_COUNT])
+                          uint64_t bytes, uint32_t legal_pairs, const float cost_us[ATT_PAIR_COUNT])
 {
     uint32_t mine = ATT_NONE;
     for (uint32_t i = 0;; i++) {
@@ -494,7 +493,8 @@ uint32_t att_segment_add_lane(att_segment_memory_t *memory, uint32_t task, uint3
     att_segment_lane_t *lane = &memory->lanes[index];
     lane->task = task;
     lane->member = member;
-    /* A lane that comes late starts from what is decided; the agent counts lanes before it votes. */
+    /* A lane that comes late starts from what is decided; the agent counts lanes before it votes.
+     */
     atomic_store(&lane->absorbed, (uint32_t)atomic_load(&memory->tasks[task].prepared));
     atomic_store_explicit(&lane->state, ATT_ENTRY_LIVE, memory_order_release);
     return index;

@@ -40,20 +40,20 @@
 
 /* State of an entry of any table. */
 typedef enum att_entry_state {
-    ATT_ENTRY_FREE    = 0,
+    ATT_ENTRY_FREE = 0,
     ATT_ENTRY_CLAIMED = 1, /* being filled: readers skip it */
-    ATT_ENTRY_LIVE    = 2,
-    ATT_ENTRY_RETIRED = 3  /* the communicator or process is gone */
+    ATT_ENTRY_LIVE = 2,
+    ATT_ENTRY_RETIRED = 3 /* the communicator or process is gone */
 } att_entry_state_t;
 
 /* Bits of att_segment_member.pinned: the user forced the knob with an NCCL variable. */
 enum {
     ATT_PIN_ALGORITHM = 1u << 0,
-    ATT_PIN_PROTOCOL  = 1u << 1,
+    ATT_PIN_PROTOCOL = 1u << 1,
     ATT_PIN_TRANSPORT = 1u << 2,
-    ATT_PIN_CHANNELS  = 1u << 3,
-    ATT_PIN_THREADS   = 1u << 4,
-    ATT_PIN_CHUNK     = 1u << 5
+    ATT_PIN_CHANNELS = 1u << 3,
+    ATT_PIN_THREADS = 1u << 4,
+    ATT_PIN_CHUNK = 1u << 5
 };
 
 /* One ring cell: seq tells whose turn it is (Vyukov's bounded queue). */
@@ -71,10 +71,10 @@ typedef struct att_ring {
 } att_ring_t;
 
 typedef struct att_segment_process {
-    _Alignas(64) _Atomic uint32_t state; /* att_entry_state_t */
-    int32_t pid;                         /* in the hook's own pid namespace */
-    uint64_t started_ns;                 /* att_clock_ns() at attach */
-    char program[64];                    /* argv[0]'s last part, for messages */
+    _Alignas(64) _Atomic uint32_t state;  /* att_entry_state_t */
+    int32_t pid;                          /* in the hook's own pid namespace */
+    uint64_t started_ns;                  /* att_clock_ns() at attach */
+    char program[64];                     /* argv[0]'s last part, for messages */
     _Alignas(64) _Atomic uint32_t timing; /* written by the agent: 1 = kernel stamps wanted */
     _Atomic uint32_t capturing;           /* a CUDA graph capture was seen: stamps stay off */
     /* Coverage, counted by the hook. */
@@ -103,16 +103,16 @@ typedef struct att_segment_member {
     uint32_t group;
     uint32_t process;
     uint32_t rank;
-    uint32_t nccl_version;     /* NCCL_VERSION_CODE, 0 unknown */
-    uint32_t tuner_abi;        /* 5, 6 */
-    uint32_t profiler_abi;     /* 5, 6; 0 = no profiler: never timed */
-    uint32_t pinned;           /* ATT_PIN_* */
-    uint32_t device_units;     /* SMs (or their counterpart) of the device, 0 unknown */
-    _Atomic uint32_t channels; /* most channels seen in use by NCCL's own choice (Coll events) */
-    uint32_t all_connected;    /* 1: every algorithm is connected at creation */
+    uint32_t nccl_version;       /* NCCL_VERSION_CODE, 0 unknown */
+    uint32_t tuner_abi;          /* 5, 6 */
+    uint32_t profiler_abi;       /* 5, 6; 0 = no profiler: never timed */
+    uint32_t pinned;             /* ATT_PIN_* */
+    uint32_t device_units;       /* SMs (or their counterpart) of the device, 0 unknown */
+    _Atomic uint32_t channels;   /* most channels seen in use by NCCL's own choice (Coll events) */
+    uint32_t all_connected;      /* 1: every algorithm is connected at creation */
     _Atomic uint32_t used_pairs; /* (algorithm, protocol) bits that NCCL itself has used */
-    uint64_t clock_id;         /* equal ids: stamps are on one clock; 0 unknown */
-    uint8_t device_id[16];     /* GPU UUID; all zero unknown */
+    uint64_t clock_id;           /* equal ids: stamps are on one clock; 0 unknown */
+    uint8_t device_id[16];       /* GPU UUID; all zero unknown */
     char hook_version[16];
 } att_segment_member_t;
 
@@ -132,7 +132,7 @@ typedef struct att_schedule {
 typedef struct att_segment_task {
     _Alignas(64) _Atomic uint32_t state;
     uint32_t group;
-    uint32_t collective; /* att_collective_t */
+    uint32_t collective;  /* att_collective_t */
     uint32_t legal_pairs; /* ATT_PAIR_BIT()s that are not IGNORE in NCCL's cost table */
     uint64_t bytes;
     float cost_us[ATT_PAIR_COUNT]; /* NCCL's table at the first call, negative = IGNORE */
@@ -166,8 +166,8 @@ typedef struct att_segment_header {
     _Atomic uint32_t agent_epoch; /* +1 each time an agent takes over */
     _Atomic uint32_t agent_pid;
     _Atomic uint32_t agent_tuning; /* 1 while an agent is there and tunes */
-    uint64_t wait_ns;     /* W: longest wait at an undecided fence */
-    uint64_t in_doubt_ns; /* longest wait when the home word cannot be reached */
+    uint64_t wait_ns;              /* W: longest wait at an undecided fence */
+    uint64_t in_doubt_ns;          /* longest wait when the home word cannot be reached */
     _Alignas(64) _Atomic uint32_t process_count, group_count, member_count, task_count, lane_count;
     _Atomic uint32_t full; /* a table ran full: the rest is not tuned */
 } att_segment_header_t;

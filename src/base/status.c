@@ -6,11 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[ATT_STATUS_COUNT] = {
-    "ok",        "failed",  "usage",     "malformed input", "system error",
-    "no memory", "not found", "version mismatch", "busy", "full",
-    "timeout",   "illegal setting", "plugin failure", "mismatch", "permission denied",
-    "unsupported", "stale"};
+static const char *const names[ATT_STATUS_COUNT] = {"ok",
+                                                    "failed",
+                                                    "usage",
+                                                    "malformed input",
+                                                    "system error",
+                                                    "no memory",
+                                                    "not found",
+                                                    "version mismatch",
+                                                    "busy",
+                                                    "full",
+                                                    "timeout",
+                                                    "illegal setting",
+                                                    "plugin failure",
+                                                    "mismatch",
+                                                    "permission denied",
+                                                    "unsupported",
+                                                    "stale"};
 
 const char *att_status_name(int status)
 {

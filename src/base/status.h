@@ -9,23 +9,23 @@
 #define ATT_BASE_STATUS_H
 
 typedef enum att_status {
-    ATT_OK          = 0,
-    ATT_EFAIL       = 1, /* a finding or failure that no other code names */
-    ATT_EUSAGE      = 2, /* wrong flag or argument */
-    ATT_EINPUT      = 3, /* a file or message is malformed */
-    ATT_ESYSTEM     = 4, /* a system call failed: text has errno */
-    ATT_ENOMEM      = 5,
-    ATT_ENOENT      = 6, /* not found */
-    ATT_EVERSION    = 7, /* another ABI, layout or version */
-    ATT_EBUSY       = 8, /* try again later */
-    ATT_EFULL       = 9, /* a table of fixed size is full */
-    ATT_ETIMEOUT    = 10,
-    ATT_EILLEGAL    = 11, /* a setting that is not legal here */
-    ATT_EPLUGIN     = 12, /* a strategy refused, crashed, hung or returned nonsense */
-    ATT_EMISMATCH   = 13, /* ranks or runs differ where they must agree */
+    ATT_OK = 0,
+    ATT_EFAIL = 1,   /* a finding or failure that no other code names */
+    ATT_EUSAGE = 2,  /* wrong flag or argument */
+    ATT_EINPUT = 3,  /* a file or message is malformed */
+    ATT_ESYSTEM = 4, /* a system call failed: text has errno */
+    ATT_ENOMEM = 5,
+    ATT_ENOENT = 6,   /* not found */
+    ATT_EVERSION = 7, /* another ABI, layout or version */
+    ATT_EBUSY = 8,    /* try again later */
+    ATT_EFULL = 9,    /* a table of fixed size is full */
+    ATT_ETIMEOUT = 10,
+    ATT_EILLEGAL = 11,  /* a setting that is not legal here */
+    ATT_EPLUGIN = 12,   /* a strategy refused, crashed, hung or returned nonsense */
+    ATT_EMISMATCH = 13, /* ranks or runs differ where they must agree */
     ATT_EPERMISSION = 14,
     ATT_EUNSUPPORTED = 15,
-    ATT_ESTALE      = 16,
+    ATT_ESTALE = 16,
     ATT_STATUS_COUNT = 17
 } att_status_t;
 

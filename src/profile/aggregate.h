@@ -1,9 +1,9 @@
 /*
  * aggregate: reduces the records that several ranks wrote for one call of one task to one sample.
  *
- * An aggregate belongs to one task and knows how many parts a call has (ranks on a node, or nodes of
- * a group: a part may itself be a reduction). Calls may arrive in any order within a window; a call
- * that falls out of the window incomplete is counted as lost.
+ * An aggregate belongs to one task and knows how many parts a call has (ranks on a node, or nodes
+ * of a group: a part may itself be a reduction). Calls may arrive in any order within a window; a
+ * call that falls out of the window incomplete is counted as lost.
  */
 #ifndef ATT_PROFILE_AGGREGATE_H
 #define ATT_PROFILE_AGGREGATE_H
@@ -18,9 +18,9 @@
 
 /* How ranks are reduced; fixed for the life of an aggregate, never mixed within a comparison. */
 typedef enum att_reduction {
-    ATT_REDUCTION_NONE   = 0, /* no clock relation and no barrier in the collective: not comparable */
+    ATT_REDUCTION_NONE = 0, /* no clock relation and no barrier in the collective: not comparable */
     ATT_REDUCTION_COMMON = 1, /* last stop - last start, all stamps on one clock */
-    ATT_REDUCTION_MIN    = 2  /* smallest stop - start over ranks; every rank needs every other */
+    ATT_REDUCTION_MIN = 2     /* smallest stop - start over ranks; every rank needs every other */
 } att_reduction_t;
 const char *att_reduction_name(att_reduction_t reduction);
 
@@ -34,12 +34,12 @@ typedef struct att_part {
     uint64_t last_stop_ns;
     uint64_t shortest_ns; /* smallest stop - start */
     uint64_t nccl_seq;
-    uint32_t ranks;       /* ranks reduced into this part */
+    uint32_t ranks; /* ranks reduced into this part */
     uint32_t txn;
-    uint8_t untimed;      /* att_untimed_t of the first rank without a time, 0 = all timed */
-    int8_t algorithm;     /* of any timed rank */
+    uint8_t untimed;  /* att_untimed_t of the first rank without a time, 0 = all timed */
+    int8_t algorithm; /* of any timed rank */
     int8_t protocol;
-    uint8_t differs;      /* ranks disagree on sequence number or transaction */
+    uint8_t differs; /* ranks disagree on sequence number or transaction */
     uint16_t channels;
     uint16_t reserved;
 } att_part_t;

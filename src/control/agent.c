@@ -1,0 +1,329 @@
+#include "control/agent.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/applied.h"
+#include "control/device.h"
+#include "control/node.h"
+#include "control/registry.h"
+#include "control/run_folder.h"
+#include "control/task.h"
+#include "control/messenger.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define IDLE_SLEEP_NS   10000000ull /* nothing is searched */
+#define BUSY_SLEEP_NS   50000ull    /* a list is out or samples are awaited */
+#define REPORT_NS       1000000000ull
+#define WATCH_LENGTH_NS 200000000ull   /* how long stamps are on in a watch window */
+#define ALONE_NS        10000000000ull /* a group with missing ranks is reported after this time */
+
+typedef struct group {
+    uint64_t hash;
+    uint64_t seen_ns;
+    int complete; /* every rank once on this node, equal versions */
+    int reported; /* the one line on why it is not tuned was printed */
+    uint32_t members_seen;
+} group_t;
+
+struct att_agent {
+    const att_config_t *config;
+    struct att_segment *segment;
+    att_segment_memory_t *memory;
+    struct att_node *node;
+    struct att_registry *registry;
+    struct att_run_folder *folder;
+    struct att_applied *applied;
+    att_task_shared_t shared;
+    group_t groups[ATT_GROUPS];
+    struct att_task *tasks[ATT_TASKS];
+    uint32_t task_count;
+    uint64_t records, polls;
+    uint64_t last_record_ns, last_report_ns;
+    uint64_t watch_from_ns;
+    int timing;
+};
+
+int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
+                     struct att_messenger *messenger, struct att_agent **out, att_error_t *error)
+{
+    struct att_agent *agent = calloc(1, sizeof *agent);
+    if (agent == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    agent->config = config;
+    int status = ATT_OK;
+    if (config->apply[0] != '\0')
+        status = att_applied_read(config->apply, &agent->applied, error);
+    /* With several agents only the first writes the folder. */
+    if (status == ATT_OK && config->run_dir[0] != '\0' && att_messenger_self(messenger) == 0)
+        status = att_run_folder_open(config->run_dir, &agent->folder, error);
+    att_segment_name_t name = {config->shm_dir, config->run_id, config->node};
+    if (status == ATT_OK)
+        status = att_segment_open(&name, ATT_SEGMENT_AGENT, &agent->segment, error);
+    if (status == ATT_OK) {
+        agent->memory = att_segment_memory(agent->segment);
+        status = att_node_create(agent->memory, &agent->node);
+    }
+    if (status == ATT_OK)
+        status = att_registry_create(messenger, agent->node, &agent->registry, error);
+    if (status != ATT_OK) {
+        att_agent_destroy(agent);
+        return status;
+    }
+    att_segment_header_t *header = &agent->memory->header;
+    header->wait_ns = (uint64_t)(config->wait_ms * 1e6);
+    header->in_doubt_ns = (uint64_t)(config->in_doubt_ms * 1e6);
+    atomic_fetch_add(&header->agent_epoch, 1);
+    atomic_store(&header->agent_pid, (uint32_t)getpid());
+    atomic_store(&header->agent_tuning, 1);
+    agent->shared = (att_task_shared_t){.node = agent->node,
+                                        .host = host,
+                                        .config = config,
+                                        .folder = agent->folder,
+                                        .applied = agent->applied,
+                                        .turn_group = ATT_NONE,
+                                        .started_ns = att_clock_ns()};
+    agent->watch_from_ns = agent->shared.started_ns;
+    *out = agent;
+    return ATT_OK;
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+static void report_group(struct att_agent *agent, uint32_t index, const char *why)
+{
+    group_t *group = &agent->groups[index];
+    if (group->reported)
+        return;
+    group->reported = 1;
+    att_log(ATT_LOG_WARN, "group 0x%" PRIx64 " (%u ranks) is not tuned: %s",
+            agent->memory->groups[index].hash, agent->memory->groups[index].ranks, why);
+}
+
+/* Identity, not hash alone: ranks 0..n-1, each once, of one hash, with equal versions. */
+static int complete(struct att_agent *agent, uint32_t index, char *why, size_t size)
+{
+    const att_segment_memory_t *m = agent->memory;
+    const att_segment_group_t *group = &m->groups[index];
+    const att_index_list_t *members = att_node_members(agent->node, index);
+    const att_segment_member_t *first = NULL;
+    uint32_t live = 0;
+    why[0] = '\0';
+    if (atomic_load(&group->duplicate)) {
+        snprintf(why, size, "two communicators carry its hash");
+        return 0;
+    }
+    for (uint32_t i = 0; i < members->count; i++) {
+        const att_segment_member_t *member = &m->members[members->items[i]];
+        if (atomic_load(&member->state) != ATT_ENTRY_LIVE)
+            continue;
+        live++;
+        if (first == NULL)
+            first = member;
+        if (member->nccl_version != first->nccl_version || member->tuner_abi != first->tuner_abi ||
+            strcmp(member->hook_version, first->hook_version) != 0) {
+            snprintf(why, size, "rank %u has NCCL %u and hook %s, rank %u has NCCL %u and hook %s",
+                     first->rank, first->nccl_version, first->hook_version, member->rank,
+                     member->nccl_version, member->hook_version);
+            return 0;
+        }
+        if (member->profiler_abi == 0) {
+            snprintf(why, size, "rank %u has no profiler: set NCCL_PROFILER_PLUGIN to the hook",
+                     member->rank);
+            return 0;
+        }
+    }
+    return live == group->ranks;
+}
+
+static void look_at_group(struct att_agent *agent, uint32_t index, uint64_t now_ns)
+{
+    group_t *group = &agent->groups[index];
+    const att_segment_group_t *shared = &agent->memory->groups[index];
+    if (atomic_load(&shared->state) != ATT_ENTRY_LIVE)
+        return;
+    if (group->seen_ns == 0) {
+        group->seen_ns = now_ns;
+        group->hash = shared->hash;
+    }
+    char why[200];
+    int was = group->complete;
+    group->complete = complete(agent, index, why, sizeof why);
+    if (was && !group->complete) {
+        for (uint32_t i = 0; i < agent->task_count; i++)
+            if (agent->tasks[i] != NULL && agent->memory->tasks[i].group == index)
+                att_task_refuse(agent->tasks[i], ATT_TASK_ENDED, "its communicator is gone");
+        if (why[0] == '\0')
+            group->reported = 1; /* an ordinary end */
+    }
+    if (why[0] != '\0')
+        report_group(agent, index, why);
+    if (!group->complete && why[0] == '\0' && !group->reported) {
+        uint32_t agents = att_registry_spans(agent->registry, index);
+        if (agents > 1) {
+            snprintf(why, sizeof why,
+                     "it spans %u nodes: observed only, home words are resolved on one node",
+                     agents);
+            report_group(agent, index, why);
+        } else if (now_ns - group->seen_ns > ALONE_NS) {
+            report_group(agent, index, "not all of its ranks are visible to this sidecar");
+        }
+    }
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+static void take_record(void *context, const att_record_t *record)
+{
+    struct att_agent *agent = context;
+    agent->records++;
+    struct att_task *task = agent->tasks[record->task];
+    if (task != NULL)
+        att_task_record(task, record);
+    else
+        att_registry_record(agent->registry, record);
+}
+
+/* Tasks get their leader's side once their group is complete here. */
+static void look_for_tasks(struct att_agent *agent)
+{
+    uint32_t count = att_node_task_count(agent->node);
+    for (uint32_t i = 0; i < count; i++) {
+        const att_segment_task_t *task = &agent->memory->tasks[i];
+        if (agent->tasks[i] != NULL || task->group >= ATT_GROUPS ||
+            !agent->groups[task->group].complete || atomic_load(&task->state) != ATT_ENTRY_LIVE)
+            continue;
+        if (att_task_create(&agent->shared, i, &agent->tasks[i]) != ATT_OK)
+            att_log(ATT_LOG_ERROR, "no memory for task %u: it is not tuned", i);
+    }
+    agent->task_count = count;
+}
+
+static void set_timing(struct att_agent *agent, int wanted, uint64_t now_ns)
+{
+    /* The drift watch: a short window of stamps now and then, once nothing is searched. */
+    if (!wanted && agent->config->watch_s > 0) {
+        uint64_t interval = (uint64_t)(agent->config->watch_s * 1e9);
+        if (now_ns - agent->watch_from_ns >= interval)
+            agent->watch_from_ns = now_ns;
+        wanted = now_ns - agent->watch_from_ns < WATCH_LENGTH_NS;
+    } else {
+        agent->watch_from_ns = now_ns;
+    }
+    if (wanted != agent->timing) {
+        agent->timing = wanted;
+        att_node_set_timing(agent->node, wanted);
+    }
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+static double cpu_seconds(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
+}
+
+static void report(struct att_agent *agent, const char *state, uint64_t now_ns)
+{
+    agent->last_report_ns = now_ns;
+    static att_task_report_t rows[ATT_TASKS];
+    uint32_t count = 0;
+    double lost_us = 0;
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        if (agent->tasks[i] == NULL)
+            continue;
+        att_task_report(agent->tasks[i], &rows[count]);
+        lost_us += rows[count++].lost_us;
+    }
+    agent->shared.lost_us = lost_us;
+    if (agent->folder == NULL)
+        return;
+    count += att_registry_report(agent->registry, rows + count, ATT_TASKS - count);
+    char device[ATT_DEVICE_TEXT] = "";
+    uint32_t nccl_version = 0;
+    if (atomic_load(&agent->memory->header.member_count) > 0) {
+        nccl_version = agent->memory->members[0].nccl_version;
+        att_device_text(&agent->memory->members[0], device, sizeof device);
+    }
+    double run_s = (double)(now_ns - agent->shared.started_ns) * 1e-9;
+    att_run_totals_t totals = {.state = state,
+                               .device = device,
+                               .nccl_version = nccl_version,
+                               .cpu_share = run_s > 0 ? cpu_seconds() / run_s : 0,
+                               .records = agent->records,
+                               .polls = agent->polls,
+                               .lost_us = lost_us,
+                               .run_us = run_s * 1e6};
+    att_node_coverage(agent->node, &totals.coverage);
+    static att_log_site_t site;
+    if (att_run_folder_tasks(agent->folder, &totals, rows, count) != ATT_OK)
+        att_log_limited(&site, ATT_LOG_ERROR, "cannot write %s/tasks.json", agent->config->run_dir);
+}
+
+/* --- loop ------------------------------------------------------------------------------------- */
+
+uint64_t att_agent_round(struct att_agent *agent)
+{
+    uint64_t now_ns = att_clock_ns();
+    agent->polls++;
+    if (att_node_scan(agent->node)) {
+        for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
+            look_at_group(agent, g, now_ns);
+        look_for_tasks(agent);
+    }
+    uint64_t taken = att_node_drain(agent->node, ATT_RING, take_record, agent);
+    if (taken > 0)
+        agent->last_record_ns = now_ns;
+    att_registry_step(agent->registry, now_ns);
+    int wanted = agent->config->observe, moved = 0;
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        if (agent->tasks[i] == NULL)
+            continue;
+        moved |= att_task_step(agent->tasks[i], now_ns);
+        wanted |= att_task_wants_timing(agent->tasks[i]);
+    }
+    wanted |= att_registry_wants_timing(agent->registry);
+    set_timing(agent, wanted, now_ns);
+    if (now_ns - agent->last_report_ns >= REPORT_NS) {
+        /* Retired members do not show as new entries: look at the groups now and then. */
+        for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
+            look_at_group(agent, g, now_ns);
+        look_for_tasks(agent);
+        report(agent, "running", now_ns);
+    }
+    if (moved)
+        return 0;
+    /* Busy only while calls come in: a search whose job pauses must not burn a core. */
+    return wanted && now_ns - agent->last_record_ns < 100000000u ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;
+}
+
+void att_agent_finish(struct att_agent *agent)
+{
+    uint64_t now_ns = att_clock_ns();
+    att_node_drain(agent->node, ATT_RING, take_record, agent);
+    att_node_set_timing(agent->node, 0);
+    atomic_store(&agent->memory->header.agent_tuning, 0);
+    report(agent, "finished", now_ns);
+}
+
+void att_agent_destroy(struct att_agent *agent)
+{
+    if (agent == NULL)
+        return;
+    for (uint32_t i = 0; i < ATT_TASKS; i++)
+        att_task_destroy(agent->tasks[i]);
+    att_registry_destroy(agent->registry);
+    att_node_destroy(agent->node);
+    att_segment_close(agent->segment);
+    att_run_folder_close(agent->folder);
+    att_applied_free(agent->applied);
+    free(agent);
+}

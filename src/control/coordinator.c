@@ -1,0 +1,81 @@
+#include "control/coordinator.h"
+
+#include "control/step.h"
+
+#include <string.h>
+
+void att_coordinator_init(att_coordinator_t *c, const att_coordinator_ops_t *ops, void *context,
+                          uint32_t participants, uint32_t last_txn)
+{
+    memset(c, 0, sizeof *c);
+    c->ops = ops;
+    c->context = context;
+    c->participants = participants;
+    c->txn = last_txn;
+}
+
+static void finish(att_coordinator_t *c, att_home_state_t wanted)
+{
+    c->deciding = 1;
+    att_home_state_t state = c->ops->decide(c->context, c->schedule.txn, wanted);
+    c->ops->step(c->context, state == ATT_HOME_COMMITTED ? ATT_STEP_COMMITTED : ATT_STEP_ABORTED,
+                 &c->schedule);
+    c->voting = 0;
+    c->deciding = 0;
+    c->ops->done(c->context, &c->schedule, state, c->first_no);
+}
+
+static void look(att_coordinator_t *c)
+{
+    if (!c->voting || c->deciding)
+        return;
+    if (c->first_no != ATT_VOTE_YES) {
+        c->ops->step(c->context, ATT_STEP_VOTED, &c->schedule);
+        finish(c, ATT_HOME_ABORTED);
+    } else if (c->waiting == 0) {
+        c->ops->step(c->context, ATT_STEP_VOTED, &c->schedule);
+        finish(c, ATT_HOME_COMMITTED);
+    }
+}
+
+uint32_t att_coordinator_begin(att_coordinator_t *c, const att_schedule_entry_t *entries,
+                               uint32_t count, uint64_t now_ns, uint64_t timeout_ns)
+{
+    if (c->voting || count == 0 || count > ATT_SCHEDULE || c->participants == 0 ||
+        c->participants > ATT_PARTICIPANTS)
+        return 0;
+    c->txn++;
+    c->schedule.txn = c->txn;
+    c->schedule.count = count;
+    memcpy(c->schedule.entries, entries, count * sizeof *entries);
+    c->first_no = ATT_VOTE_YES;
+    c->waiting = c->participants == 64 ? UINT64_MAX : (1ull << c->participants) - 1;
+    c->deadline_ns = now_ns + timeout_ns;
+    if (c->ops->open(c->context, c->txn) != ATT_OK)
+        return 0;
+    c->voting = 1;
+    c->ops->step(c->context, ATT_STEP_OPENED, &c->schedule);
+    uint32_t txn = c->txn;
+    for (uint32_t p = 0; p < c->participants && c->voting && c->txn == txn; p++)
+        c->ops->prepare(c->context, p, &c->schedule);
+    return txn;
+}
+
+void att_coordinator_vote(att_coordinator_t *c, uint32_t participant, uint32_t txn, att_vote_t vote)
+{
+    if (!c->voting || txn != c->schedule.txn || participant >= c->participants ||
+        (c->waiting & (1ull << participant)) == 0)
+        return;
+    c->waiting &= ~(1ull << participant);
+    if (vote != ATT_VOTE_YES && c->first_no == ATT_VOTE_YES)
+        c->first_no = vote;
+    look(c);
+}
+
+void att_coordinator_tick(att_coordinator_t *c, uint64_t now_ns)
+{
+    if (c->voting && now_ns >= c->deadline_ns) {
+        c->first_no = ATT_VOTE_BUSY;
+        look(c);
+    }
+}

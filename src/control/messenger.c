@@ -1,0 +1,151 @@
+#include "control/messenger.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG 17
+
+typedef struct outgoing {
+    struct outgoing *next;
+    MPI_Request request;
+    uint32_t size;
+    unsigned char bytes[ATT_MESSAGE_BYTES];
+} outgoing_t;
+
+struct att_messenger {
+    MPI_Comm comm;
+    int self, count;
+    outgoing_t *sending;          /* in flight */
+    outgoing_t *loop, **loop_end; /* to oneself, in order */
+    uint32_t unsent;
+    MPI_Request receive;
+    unsigned char incoming[ATT_MESSAGE_BYTES];
+};
+
+static int listen_again(struct att_messenger *t)
+{
+    return MPI_Irecv(t->incoming, ATT_MESSAGE_BYTES, MPI_BYTE, MPI_ANY_SOURCE, TAG, t->comm,
+                     &t->receive) == MPI_SUCCESS
+               ? ATT_OK
+               : -ATT_ESYSTEM;
+}
+
+int att_messenger_create(struct att_messenger **out, att_error_t *error)
+{
+    struct att_messenger *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    t->loop_end = &t->loop;
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &t->comm) != MPI_SUCCESS ||
+        MPI_Comm_rank(t->comm, &t->self) != MPI_SUCCESS ||
+        MPI_Comm_size(t->comm, &t->count) != MPI_SUCCESS || listen_again(t) != ATT_OK) {
+        free(t);
+        return att_fail(error, ATT_ESYSTEM, "MPI cannot make the agents' communicator");
+    }
+    *out = t;
+    return ATT_OK;
+}
+
+void att_messenger_destroy(struct att_messenger *t)
+{
+    if (t == NULL)
+        return;
+    MPI_Cancel(&t->receive);
+    MPI_Wait(&t->receive, MPI_STATUS_IGNORE);
+    while (t->sending != NULL) {
+        outgoing_t *o = t->sending;
+        t->sending = o->next;
+        MPI_Cancel(&o->request);
+        MPI_Request_free(&o->request);
+        free(o);
+    }
+    while (t->loop != NULL) {
+        outgoing_t *o = t->loop;
+        t->loop = o->next;
+        free(o);
+    }
+    MPI_Comm_free(&t->comm);
+    free(t);
+}
+
+uint32_t att_messenger_self(const struct att_messenger *t)
+{
+    return t != NULL ? (uint32_t)t->self : 0;
+}
+
+uint32_t att_messenger_count(const struct att_messenger *t)
+{
+    return t != NULL ? (uint32_t)t->count : 1;
+}
+
+uint32_t att_messenger_unsent(const struct att_messenger *t)
+{
+    return t->unsent;
+}
+
+int att_messenger_send(struct att_messenger *t, uint32_t to, const void *bytes, uint32_t size)
+{
+    if (size > ATT_MESSAGE_BYTES || to >= (uint32_t)t->count)
+        return -ATT_EINPUT;
+    outgoing_t *o = malloc(sizeof *o);
+    if (o == NULL)
+        return -ATT_ENOMEM;
+    memcpy(o->bytes, bytes, size);
+    o->size = size;
+    o->next = NULL;
+    if (to == (uint32_t)t->self) {
+        *t->loop_end = o;
+        t->loop_end = &o->next;
+        return ATT_OK;
+    }
+    if (MPI_Isend(o->bytes, (int)size, MPI_BYTE, (int)to, TAG, t->comm, &o->request) !=
+        MPI_SUCCESS) {
+        free(o);
+        return -ATT_ESYSTEM;
+    }
+    o->next = t->sending;
+    t->sending = o;
+    t->unsent++;
+    return ATT_OK;
+}
+
+uint32_t att_messenger_poll(struct att_messenger *t, att_message_fn each, void *context)
+{
+    uint32_t delivered = 0;
+    while (t->loop != NULL) {
+        outgoing_t *o = t->loop;
+        t->loop = o->next;
+        if (t->loop == NULL)
+            t->loop_end = &t->loop;
+        each(context, (uint32_t)t->self, o->bytes, o->size);
+        free(o);
+        delivered++;
+    }
+    if (t->count == 1)
+        return delivered;
+    for (outgoing_t **link = &t->sending; *link != NULL;) {
+        outgoing_t *o = *link;
+        int finished = 0;
+        MPI_Test(&o->request, &finished, MPI_STATUS_IGNORE);
+        if (!finished) {
+            link = &o->next;
+            continue;
+        }
+        *link = o->next;
+        t->unsent--;
+        free(o);
+    }
+    for (;;) {
+        int arrived = 0, size = 0;
+        MPI_Status status;
+        MPI_Test(&t->receive, &arrived, &status);
+        if (!arrived)
+            return delivered;
+        MPI_Get_count(&status, MPI_BYTE, &size);
+        each(context, (uint32_t)status.MPI_SOURCE, t->incoming, (uint32_t)size);
+        delivered++;
+        if (listen_again(t) != ATT_OK)
+            return delivered;
+    }
+}

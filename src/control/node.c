@@ -1,0 +1,243 @@
+#include "control/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries 0..done of a table were taken up; an entry beyond may be taken up already (bit set) while
+ * an earlier one is still being filled by its hook. */
+typedef struct cursor {
+    uint32_t done;
+    uint8_t *taken;
+} cursor_t;
+
+struct att_node {
+    att_segment_memory_t *memory;
+    cursor_t members, tasks, lanes;
+    uint32_t groups;
+    att_index_list_t members_of[ATT_GROUPS];
+    att_index_list_t lanes_of[ATT_TASKS];
+    int timing;
+    uint32_t timed_processes;
+};
+
+int att_index_list_add(att_index_list_t *list, uint32_t item)
+{
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity == 0 ? 8 : list->capacity * 2;
+        uint32_t *items = realloc(list->items, capacity * sizeof *items);
+        if (items == NULL)
+            return -ATT_ENOMEM;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = item;
+    return ATT_OK;
+}
+
+void att_index_list_free(att_index_list_t *list)
+{
+    free(list->items);
+    *list = (att_index_list_t){0};
+}
+
+int att_node_create(att_segment_memory_t *memory, struct att_node **out)
+{
+    struct att_node *node = calloc(1, sizeof *node);
+    if (node == NULL)
+        return -ATT_ENOMEM;
+    node->memory = memory;
+    node->members.taken = calloc(ATT_MEMBERS, 1);
+    node->tasks.taken = calloc(ATT_TASKS, 1);
+    node->lanes.taken = calloc(ATT_LANES, 1);
+    if (node->members.taken == NULL || node->tasks.taken == NULL || node->lanes.taken == NULL) {
+        att_node_destroy(node);
+        return -ATT_ENOMEM;
+    }
+    *out = node;
+    return ATT_OK;
+}
+
+void att_node_destroy(struct att_node *node)
+{
+    if (node == NULL)
+        return;
+    for (uint32_t i = 0; i < ATT_GROUPS; i++)
+        att_index_list_free(&node->members_of[i]);
+    for (uint32_t i = 0; i < ATT_TASKS; i++)
+        att_index_list_free(&node->lanes_of[i]);
+    free(node->members.taken);
+    free(node->tasks.taken);
+    free(node->lanes.taken);
+    free(node);
+}
+
+att_segment_memory_t *att_node_memory(const struct att_node *node)
+{
+    return node->memory;
+}
+
+/* Next entry of a table that is filled and not taken yet, or ATT_NONE. */
+static uint32_t next_entry(cursor_t *cursor, uint32_t from, uint32_t count,
+                           const _Atomic uint32_t *first_state, size_t stride)
+{
+    if (from < cursor->done)
+        from = cursor->done;
+    for (uint32_t i = from; i < count; i++) {
+        const _Atomic uint32_t *state =
+            (const _Atomic uint32_t *)((const char *)first_state + i * stride);
+        uint32_t now = atomic_load_explicit(state, memory_order_acquire);
+        if (!cursor->taken[i] && (now == ATT_ENTRY_LIVE || now == ATT_ENTRY_RETIRED)) {
+            cursor->taken[i] = 1;
+            while (cursor->done < count && cursor->taken[cursor->done])
+                cursor->done++;
+            return i;
+        }
+    }
+    return ATT_NONE;
+}
+
+int att_node_scan(struct att_node *node)
+{
+    att_segment_memory_t *m = node->memory;
+    int added = 0;
+    uint32_t i = 0;
+    while ((i = next_entry(&node->members, i, atomic_load(&m->header.member_count),
+                           &m->members[0].state, sizeof m->members[0])) != ATT_NONE) {
+        if (m->members[i].group < ATT_GROUPS)
+            added |= att_index_list_add(&node->members_of[m->members[i].group], i) == ATT_OK;
+    }
+    i = 0;
+    while ((i = next_entry(&node->tasks, i, atomic_load(&m->header.task_count), &m->tasks[0].state,
+                           sizeof m->tasks[0])) != ATT_NONE)
+        added = 1;
+    i = 0;
+    while ((i = next_entry(&node->lanes, i, atomic_load(&m->header.lane_count), &m->lanes[0].state,
+                           sizeof m->lanes[0])) != ATT_NONE) {
+        if (m->lanes[i].task < ATT_TASKS && m->lanes[i].member < ATT_MEMBERS)
+            added |= att_index_list_add(&node->lanes_of[m->lanes[i].task], i) == ATT_OK;
+    }
+    node->groups = atomic_load(&m->header.group_count);
+    if (atomic_load(&m->header.process_count) != node->timed_processes)
+        att_node_set_timing(node, node->timing);
+    return added;
+}
+
+uint32_t att_node_group_count(const struct att_node *node)
+{
+    return node->groups;
+}
+
+uint32_t att_node_task_count(const struct att_node *node)
+{
+    return node->tasks.done;
+}
+
+const att_index_list_t *att_node_members(const struct att_node *node, uint32_t group)
+{
+    return &node->members_of[group];
+}
+
+const att_index_list_t *att_node_lanes(const struct att_node *node, uint32_t task)
+{
+    return &node->lanes_of[task];
+}
+
+uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn each, void *context)
+{
+    att_segment_memory_t *m = node->memory;
+    uint32_t count = atomic_load(&m->header.process_count);
+    uint64_t taken = 0;
+    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++) {
+        if (atomic_load_explicit(&m->processes[p].state, memory_order_acquire) != ATT_ENTRY_LIVE)
+            continue;
+        att_record_t record;
+        for (uint32_t i = 0; i < limit && att_ring_get(&m->rings[p], &record); i++) {
+            taken++;
+            if (record.task < ATT_TASKS && record.member < ATT_MEMBERS)
+                each(context, &record);
+        }
+    }
+    return taken;
+}
+
+uint64_t att_node_dropped(const struct att_node *node)
+{
+    uint64_t dropped = 0;
+    uint32_t count = atomic_load(&node->memory->header.process_count);
+    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++)
+        dropped += atomic_load(&node->memory->rings[p].dropped);
+    return dropped;
+}
+
+void att_node_set_timing(struct att_node *node, int on)
+{
+    uint32_t count = atomic_load(&node->memory->header.process_count);
+    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++)
+        atomic_store_explicit(&node->memory->processes[p].timing, (uint32_t)on,
+                              memory_order_relaxed);
+    node->timing = on;
+    node->timed_processes = count;
+}
+
+uint32_t att_node_channel_ceiling(const struct att_node *node, uint32_t group, uint32_t reserve,
+                                  att_channels_fn others, void *context)
+{
+    static const uint8_t unknown[16];
+    const att_segment_memory_t *m = node->memory;
+    uint32_t ceiling = UINT32_MAX;
+    const att_index_list_t *mine = &node->members_of[group];
+    for (uint32_t i = 0; i < mine->count; i++) {
+        const att_segment_member_t *a = &m->members[mine->items[i]];
+        if (a->device_units == 0 || memcmp(a->device_id, unknown, sizeof unknown) == 0)
+            return 0;
+        /* Everything else that can run on this member's device at the same time. */
+        uint32_t taken = reserve, sharers = 0;
+        for (uint32_t g = 0; g < node->groups; g++) {
+            const att_index_list_t *list = &node->members_of[g];
+            for (uint32_t k = 0; k < list->count; k++) {
+                const att_segment_member_t *b = &m->members[list->items[k]];
+                if (atomic_load(&b->state) != ATT_ENTRY_LIVE ||
+                    memcmp(a->device_id, b->device_id, sizeof a->device_id) != 0)
+                    continue;
+                if (g == group)
+                    sharers++;
+                else
+                    taken += others(context, g);
+            }
+        }
+        if (sharers == 0)
+            continue;
+        uint32_t share = a->device_units > taken ? (a->device_units - taken) / sharers : 0;
+        if (share < ceiling)
+            ceiling = share;
+    }
+    return ceiling == UINT32_MAX ? 0 : ceiling;
+}
+
+void att_node_coverage(const struct att_node *node, att_coverage_t *coverage)
+{
+    const att_segment_memory_t *m = node->memory;
+    memset(coverage, 0, sizeof *coverage);
+    uint32_t count = atomic_load(&m->header.process_count);
+    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++) {
+        const att_segment_process_t *process = &m->processes[p];
+        coverage->processes++;
+        coverage->decisions += atomic_load(&process->decisions);
+        coverage->timed += atomic_load(&process->timed);
+        for (int i = 0; i < ATT_UNTIMED_COUNT; i++)
+            coverage->untimed[i] += atomic_load(&process->untimed[i]);
+        coverage->frozen += atomic_load(&process->frozen);
+        coverage->simulated += atomic_load(&process->simulated);
+        coverage->unseen += atomic_load(&process->unseen);
+        coverage->anomalies += atomic_load(&process->anomalies);
+        coverage->waited += atomic_load(&process->waited);
+        coverage->in_doubt += atomic_load(&process->in_doubt);
+        uint64_t longest = atomic_load(&process->longest_wait_ns);
+        if (longest > coverage->longest_wait_ns)
+            coverage->longest_wait_ns = longest;
+    }
+    uint32_t lanes = atomic_load(&m->header.lane_count);
+    for (uint32_t i = 0; i < lanes && i < ATT_LANES; i++)
+        coverage->refused += atomic_load(&m->lanes[i].refused);
+    coverage->dropped = att_node_dropped(node);
+}

@@ -1,0 +1,209 @@
+#include "control/run_folder.h"
+
+#include "base/clock.h"
+#include "base/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct att_run_folder {
+    char path[PATH_MAX - 64];
+    FILE *trials, *lists;
+    uint64_t opened_ns;
+};
+
+static FILE *open_log(const struct att_run_folder *folder, const char *name, const char *what,
+                      att_error_t *error)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder->path, name);
+    FILE *file = fopen(path, "ae");
+    if (file == NULL) {
+        att_fail_errno(error, "cannot write %s: choose another folder with --run-dir", path);
+        return NULL;
+    }
+    setvbuf(file, NULL, _IOLBF, 0);
+    fprintf(file,
+            "{\"version\":1,\"attune\":\"%s\",\"what\":\"%s\",\"durations\":\"microseconds\"}\n",
+            ATTUNE_VERSION, what);
+    return file;
+}
+
+int att_run_folder_open(const char *path, struct att_run_folder **out, att_error_t *error)
+{
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        return att_fail_errno(error, "cannot make the run folder %s: choose another with --run-dir",
+                              path);
+    struct att_run_folder *folder = calloc(1, sizeof *folder);
+    if (folder == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    snprintf(folder->path, sizeof folder->path, "%s", path);
+    folder->opened_ns = att_clock_ns();
+    folder->trials = open_log(folder, "trials.jsonl", "trials", error);
+    if (folder->trials != NULL)
+        folder->lists = open_log(folder, "lists.jsonl", "proposed lists", error);
+    if (folder->lists == NULL) {
+        att_run_folder_close(folder);
+        return -ATT_ESYSTEM;
+    }
+    *out = folder;
+    return ATT_OK;
+}
+
+void att_run_folder_close(struct att_run_folder *folder)
+{
+    if (folder == NULL)
+        return;
+    if (folder->trials != NULL)
+        fclose(folder->trials);
+    if (folder->lists != NULL)
+        fclose(folder->lists);
+    free(folder);
+}
+
+static json_t *setting_json(att_setting_t s)
+{
+    return json_pack("{s:s,s:s,s:s,s:i,s:i,s:I}", "algorithm", att_algorithm_name(s.algorithm),
+                     "protocol", att_protocol_name(s.protocol), "transport",
+                     att_transport_name(s.transport), "channels", (int)s.channels, "threads",
+                     (int)s.threads, "chunk", (json_int_t)s.chunk_bytes);
+}
+
+static void group_text(uint64_t hash, char text[24])
+{
+    snprintf(text, 24, "0x%" PRIx64, hash);
+}
+
+static const char *outcome_name(uint32_t outcome)
+{
+    static const char *const names[] = {"ok", "timeout", "illegal", "lossy", "slow"};
+    return outcome <= ATT_OUTCOME_SLOW ? names[outcome] : "unknown";
+}
+
+static double rounded(double us)
+{
+    return (double)(int64_t)(us * 1000 + 0.5) / 1000; /* nanoseconds are enough */
+}
+
+void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t *task,
+                          const att_trial_t *trial)
+{
+    char group[24];
+    group_text(task->hash, group);
+    json_t *samples = json_array();
+    for (uint32_t i = 0; i < trial->result.sample_count; i++)
+        json_array_append_new(samples, json_real(rounded(trial->result.samples_us[i])));
+    json_t *line = json_pack(
+        "{s:f,s:s,s:s,s:I,s:I,s:s,s:o,s:I,s:I,s:s,s:f,s:f,s:o}", "time_s",
+        (double)(att_clock_ns() - folder->opened_ns) * 1e-9, "group", group, "collective",
+        att_collective_name((int)task->collective), "bytes", (json_int_t)task->bytes, "trial",
+        (json_int_t)trial->number, "phase", att_phase_name(trial->phase), "setting",
+        setting_json(trial->setting), "first_call", (json_int_t)trial->first_call, "calls",
+        (json_int_t)trial->calls, "outcome", outcome_name(trial->result.outcome), "median_us",
+        rounded(trial->result.median_us), "baseline_us", rounded(trial->result.baseline_median_us),
+        "samples_us", samples);
+    if (line == NULL)
+        return;
+    json_dumpf(line, folder->trials, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    fputc('\n', folder->trials);
+    json_decref(line);
+}
+
+void att_run_folder_list(struct att_run_folder *folder, uint32_t task,
+                         const att_schedule_t *schedule)
+{
+    json_t *entries = json_array();
+    for (uint32_t i = 0; i < schedule->count; i++)
+        json_array_append_new(entries,
+                              json_pack("{s:I,s:o}", "first_call",
+                                        (json_int_t)schedule->entries[i].first_call, "setting",
+                                        setting_json(schedule->entries[i].setting)));
+    json_t *line = json_pack("{s:I,s:I,s:o}", "task", (json_int_t)task, "txn",
+                             (json_int_t)schedule->txn, "entries", entries);
+    if (line == NULL)
+        return;
+    json_dumpf(line, folder->lists, JSON_COMPACT);
+    fputc('\n', folder->lists);
+    json_decref(line);
+}
+
+static json_t *task_json(const att_task_report_t *t)
+{
+    char group[24];
+    group_text(t->hash, group);
+    const char *phase = t->state == ATT_TASK_TUNING ? att_phase_name(t->status.phase)
+                                                    : att_task_state_name(t->state);
+    double tuned_us = t->status.kept_default ? t->status.baseline_us : t->status.tuned_us;
+    json_t *object = json_pack(
+        "{s:s,s:I,s:I,s:s,s:I,s:I,s:s,s:b,s:s}", "group", group, "ranks", (json_int_t)t->ranks,
+        "nodes", (json_int_t)t->nodes, "collective", att_collective_name((int)t->collective),
+        "bytes", (json_int_t)t->bytes, "legal_pairs", (json_int_t)t->legal_pairs, "phase", phase,
+        "kept_default", t->status.kept_default, "reason", t->reason);
+    json_t *more = json_pack(
+        "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:f}", "trials", (json_int_t)t->status.trials,
+        "calls", (json_int_t)t->status.calls, "switches", (json_int_t)t->switches, "aborts",
+        (json_int_t)t->aborts, "calls_seen", (json_int_t)t->calls_seen, "lost", (json_int_t)t->lost,
+        "disturbed", (json_int_t)t->disturbed, "reduction", att_reduction_name(t->reduction),
+        "lost_us", rounded(t->lost_us), "gain_lower", t->status.gain_lower);
+    json_t *sides = json_pack("{s:{s:o,s:f,s:I},s:{s:o,s:f,s:I}}", "default", "setting",
+                              setting_json(t->native), "median_us", rounded(t->status.baseline_us),
+                              "samples", (json_int_t)t->status.baseline_samples, "tuned", "setting",
+                              setting_json(t->tuned), "median_us", rounded(tuned_us), "samples",
+                              (json_int_t)t->status.tuned_samples);
+    json_object_update(object, more);
+    json_object_update(object, sides);
+    json_decref(more);
+    json_decref(sides);
+    return object;
+}
+
+static json_t *coverage_json(const att_coverage_t *c)
+{
+    static const char *const reasons[ATT_UNTIMED_COUNT] = {NULL,   "off",  "grouped", "mismatch",
+                                                           "lost", "full", "captured"};
+    json_t *untimed = json_object();
+    for (int i = 1; i < ATT_UNTIMED_COUNT; i++)
+        json_object_set_new(untimed, reasons[i], json_integer((json_int_t)c->untimed[i]));
+    return json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I,s:I}", "processes",
+                     (json_int_t)c->processes, "decisions", (json_int_t)c->decisions, "timed",
+                     (json_int_t)c->timed, "untimed", untimed, "frozen", (json_int_t)c->frozen,
+                     "simulated", (json_int_t)c->simulated, "unseen", (json_int_t)c->unseen,
+                     "dropped", (json_int_t)c->dropped, "anomalies", (json_int_t)c->anomalies,
+                     "waited", (json_int_t)c->waited, "longest_wait_us",
+                     rounded((double)c->longest_wait_ns * 1e-3), "in_doubt",
+                     (json_int_t)c->in_doubt, "refused", (json_int_t)c->refused);
+}
+
+int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *totals,
+                         const att_task_report_t *tasks, uint32_t count)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(list, task_json(&tasks[i]));
+    json_t *root = json_pack(
+        "{s:i,s:s,s:s,s:I,s:s,s:{s:f,s:I,s:I},s:o,s:{s:f,s:f},s:o}", "version", 1, "attune",
+        ATTUNE_VERSION, "units", "durations in microseconds, sizes in bytes", "nccl_version",
+        (json_int_t)totals->nccl_version, "state", totals->state, "agent", "cpu_share",
+        totals->cpu_share, "records", (json_int_t)totals->records, "polls",
+        (json_int_t)totals->polls, "coverage", coverage_json(&totals->coverage), "cost", "lost_us",
+        rounded(totals->lost_us), "run_us", rounded(totals->run_us), "tasks", list);
+    if (root == NULL)
+        return -ATT_ENOMEM;
+    json_object_set_new(root, "device", json_string(totals->device));
+    char path[PATH_MAX], temporary[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tasks.json", folder->path);
+    snprintf(temporary, sizeof temporary, "%s/.tasks.json.new", folder->path);
+    int status = json_dump_file(root, temporary, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
+                         rename(temporary, path) == 0
+                     ? ATT_OK
+                     : -ATT_ESYSTEM;
+    json_decref(root);
+    return status;
+}

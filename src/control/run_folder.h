@@ -1,0 +1,37 @@
+/*
+ * run folder: what the sidecar writes: tasks.json (replaced atomically, about once a second),
+ * trials.jsonl (a line a trial), lists.jsonl (a line a proposed list, written before its COMMIT).
+ */
+#ifndef ATT_CONTROL_RUN_FOLDER_H
+#define ATT_CONTROL_RUN_FOLDER_H
+
+#include "base/fence.h"
+#include "control/node.h"
+#include "control/task.h"
+#include "search/optimizer.h"
+
+struct att_run_folder;
+
+/* Create the folder if needed. -ATT_ESYSTEM with the path when it cannot be written. */
+int att_run_folder_open(const char *path, struct att_run_folder **folder, att_error_t *error);
+void att_run_folder_close(struct att_run_folder *folder); /* NULL is fine */
+
+void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t *task,
+                          const att_trial_t *trial);
+void att_run_folder_list(struct att_run_folder *folder, uint32_t task,
+                         const att_schedule_t *schedule);
+
+typedef struct att_run_totals {
+    const char *state; /* "running", "finished" */
+    const char *device;
+    uint32_t nccl_version;
+    double cpu_share; /* of one core, since start */
+    uint64_t records, polls;
+    double lost_us, run_us;
+    att_coverage_t coverage;
+} att_run_totals_t;
+/* Write tasks.json: temporary file, then rename. */
+int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *totals,
+                         const att_task_report_t *tasks, uint32_t count);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * task: the leader's side of one tuned task on one node: facts -> space -> optimizer, records ->
+ * samples, plans -> transactions.
+ *
+ * Life: NEW (lanes of some ranks are missing) -> NATIVE (NCCL's own choice is being observed) ->
+ * TUNING -> SETTLED, or REFUSED / OBSERVED / ENDED with a reason.
+ */
+#ifndef ATT_CONTROL_TASK_H
+#define ATT_CONTROL_TASK_H
+
+#include "control/coordinator.h"
+#include "control/node.h"
+#include "profile/aggregate.h"
+#include "search/optimizer.h"
+#include "search/space.h"
+
+typedef enum att_task_state {
+    ATT_TASK_NEW = 0,
+    ATT_TASK_NATIVE = 1,
+    ATT_TASK_TUNING = 2,
+    ATT_TASK_OBSERVED = 3, /* --observe, or a group over several nodes: timed, never switched */
+    ATT_TASK_REFUSED = 4,  /* cannot be tuned: reason */
+    ATT_TASK_ENDED = 5     /* its communicator is gone */
+} att_task_state_t;
+const char *att_task_state_name(att_task_state_t state);
+
+/* What all tasks of an agent share. */
+typedef struct att_task_shared {
+    struct att_node *node;
+    struct att_strategy_host *host;
+    const struct att_config *config;
+    struct att_run_folder *folder;     /* may be NULL */
+    const struct att_applied *applied; /* --apply; may be NULL */
+    uint32_t turn_group;               /* group that holds the node's turn, ATT_NONE = nobody */
+    uint32_t turn_lists;               /* lists that its tasks have in force */
+    uint64_t turn_until_ns;
+    uint64_t started_ns;
+    double lost_us; /* over all tasks */
+} att_task_shared_t;
+
+struct att_task;
+
+/* `ranks` lanes make the task complete. */
+int att_task_create(att_task_shared_t *shared, uint32_t index, struct att_task **task);
+void att_task_destroy(struct att_task *task); /* NULL is fine */
+
+/* Stop tuning for good. The job keeps the incumbent in force. */
+void att_task_refuse(struct att_task *task, att_task_state_t state, const char *reason);
+/* One record of a rank of this node. */
+void att_task_record(struct att_task *task, const att_record_t *record);
+/* Advance: build the space, plan, propose. Returns 1 when something was done. */
+int att_task_step(struct att_task *task, uint64_t now_ns);
+/* True while kernel stamps are of use. */
+int att_task_wants_timing(const struct att_task *task);
+/* Largest channel count in force or on trial. */
+uint32_t att_task_channels(const struct att_task *task);
+
+/* For reports. */
+typedef struct att_task_report {
+    uint64_t hash;
+    uint32_t ranks, nodes, collective, legal_pairs;
+    uint64_t bytes;
+    att_task_state_t state;
+    att_optimizer_status_t status; /* phase, medians, counts */
+    att_setting_t native, tuned;
+    uint64_t samples_seen, calls_seen, lost, switches, aborts, disturbed;
+    att_reduction_t reduction;
+    double lost_us;
+    const char *reason;
+} att_task_report_t;
+void att_task_report(const struct att_task *task, att_task_report_t *report);
+
+#endif
