@@ -40,11 +40,9 @@ attune_setup() {
 # Process ids, one a line, that were started by this case and still live.
 attune_case_processes() {
     local environ pid
-    for environ in /proc/[0-9]*/environ; do
+    for environ in $(grep -lzsxF -- "ATTUNE_TEST_CASE=$ATTUNE_TEST_CASE" /proc/[0-9]*/environ); do
         pid=${environ#/proc/}
         pid=${pid%/environ}
-        [ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] || continue
-        { grep -qzx -- "ATTUNE_TEST_CASE=$ATTUNE_TEST_CASE" "$environ"; } 2>/dev/null || continue
         # Gone, or a zombie that its parent has yet to collect.
         case $(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null) in '' | Z | X) continue ;; esac
         echo "$pid"

@@ -1,0 +1,147 @@
+# The test runner itself: every way to fail is counted as a failure, and named.
+
+load setup
+
+setup() {
+    attune_setup
+    # A tree of its own with a hand-written ctest file in place of a build.
+    mkdir -p tree/tests/system tree/build/tests
+    cp "$ATTUNE_ROOT/tests/run" "$ATTUNE_ROOT/tests/tally" tree/tests/
+    cp "$ATTUNE_ROOT/tests/system/setup.bash" tree/tests/system/
+    mkdir -p tree/build/bin
+    ln -s "$(type -P true)" tree/build/bin/attune
+    : >tree/build/CTestTestfile.cmake
+    unset ATTUNE_TALLY
+}
+
+# program NAME BODY: a ctest test that is a shell script, like run-one around a cmocka program.
+program() {
+    printf '#!/bin/bash\n%s\n' "$2" >"tree/build/$1"
+    chmod +x "tree/build/$1"
+    printf 'add_test(%s "%s")\nset_tests_properties(%s PROPERTIES LABELS cpu)\n' \
+        "$1" "$PWD/tree/build/$1" "$1" >>tree/build/CTestTestfile.cmake
+}
+
+xml() { # xml NAME CASES: an XML file as cmocka writes it
+    printf 'cat >"$ATTUNE_TEST_RESULTS/%s.tests.xml" <<END\n' "$1"
+    printf '<?xml version="1.0" encoding="UTF-8" ?>\n<testsuites>\n<testsuite name="tests" >\n'
+    printf '%s\n</testsuite>\n</testsuites>\nEND\n' "$2"
+}
+
+# The runner as if it were not started from within bats.
+runner() {
+    local variable PATH=${PATH//"$BATS_LIBEXEC:"/}
+    for variable in $(compgen -v BATS_); do unset "$variable" 2>/dev/null || true; done
+    tree/tests/run "$@" 3>&-
+}
+
+last_line() { tail -n 1 <<<"$output"; }
+
+@test "cases are counted one by one, with reasons" {
+    program good "$(xml good '<testcase name="a" time="0" >
+</testcase>
+<testcase name="b" time="0" >
+</testcase>')"
+    program mixed "echo 'skip: no such device'
+$(xml mixed '<testcase name="c" time="0" >
+</testcase>
+<testcase name="d" time="0" >
+<failure><![CDATA[0x1 != 0x2 &lt;
+file.c:7: error]]></failure>
+</testcase>
+<testcase name="e" time="0" >
+<skipped/>
+</testcase>')
+exit 1"
+    run runner --build tree/build --label cpu unit
+    expect_status 1
+    [ "$(last_line)" = "3 passed, 1 failed, 1 skipped" ] || fail "wrong count"
+    expect_output '^FAILED: mixed/d$'
+    expect_output 'file.c:7: error'
+    expect_output '^skipped: mixed/e: no such device$'
+}
+
+@test "a program that dies is one failure, with its output" {
+    program dies 'echo last words; kill -SEGV $$'
+    run runner --build tree/build --label cpu unit
+    expect_status 1
+    [ "$(last_line)" = "0 passed, 1 failed, 0 skipped" ] || fail "wrong count"
+    expect_output 'last words'
+}
+
+@test "a program that fails after its cases passed is a failure" {
+    program late "$(xml late '<testcase name="a" time="0" >
+</testcase>')
+echo 'LeakSanitizer: detected memory leaks'; exit 23"
+    run runner --build tree/build --label cpu unit
+    expect_status 1
+    [ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ] || fail "wrong count"
+    expect_output 'LeakSanitizer'
+}
+
+@test "a label without tests fails, unless it is optional" {
+    program good true
+    run runner --build tree/build --label cpu --label mpi unit
+    expect_status 1
+    expect_output 'no test with the label mpi ran'
+    run runner --build tree/build --label cpu --label 'mpi?' unit
+    expect_status 0
+    [ "$(last_line)" = "1 passed, 0 failed, 0 skipped" ] || fail "wrong count"
+}
+
+@test "a process that outlives its test is a failure and is ended" {
+    program leaves 'setsid sleep 300 >/dev/null 2>&1 & exit 0'
+    run runner --build tree/build --label cpu unit
+    expect_status 1
+    expect_output 'left running: sleep 300'
+    [ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ] || fail "wrong count"
+}
+
+@test "a segment that outlives its test is a failure and is removed" {
+    program leaves "echo x >/dev/shm/attune-test-left-$$"
+    run runner --build tree/build --label cpu unit
+    expect_status 1
+    expect_output "left behind: /dev/shm/attune-test-left-$$"
+    [ ! -e "/dev/shm/attune-test-left-$$" ]
+}
+
+@test "bats files are counted by case and label" {
+    # "%" stands for "@": bats would take the lines for cases of this file.
+    sed 's/^%/@/' >tree/tests/system/10-some.bats <<'END'
+# bats file_tags=mpi
+load setup
+%test "fine & good" { true; }
+%test "wrong" { echo "why it is wrong"; false; }
+%test "absent" { skip "needs <a thing>"; }
+%test "leaves a process" { setsid sleep 300 >/dev/null 2>&1 3>&- & }
+%test "leaves a segment" { echo x >"$ATTUNE_SHM_DIR/attune-0-x"; }
+END
+    run runner --build tree/build --label mpi system
+    expect_status 1
+    [ "$(last_line)" = "1 passed, 3 failed, 1 skipped" ] || fail "wrong count"
+    expect_output 'why it is wrong'
+    expect_output '^skipped: 10-some/absent: needs <a thing>$'
+    expect_output 'left running: .*sleep 300'
+    expect_output 'left behind: /dev/shm/attune-test-.*attune-0-x'
+    run runner --build tree/build --label cpu system
+    expect_status 1
+    [ "$(last_line)" = "0 passed, 1 failed, 0 skipped" ] || fail "wrong count"
+}
+
+@test "a tally adds runs up and closes with one line" {
+    program good true
+    ATTUNE_TALLY=$PWD/tally run runner --build tree/build --label cpu --name one unit
+    expect_status 0
+    reject_output ' passed, '
+    printf 'two\t4\t0\t2\n' >>tally
+    run tree/tests/tally tally
+    expect_status 0
+    [ "$(last_line)" = "5 passed, 0 failed, 2 skipped" ] || fail "wrong sum"
+    [ "$(grep -c ' passed, ' <<<"$output")" -eq 1 ]
+    printf 'three\t1\t1\t0\n' >>tally
+    run tree/tests/tally tally
+    expect_status 1
+    : >empty
+    run tree/tests/tally empty
+    expect_status 1
+}
