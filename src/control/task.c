@@ -224,7 +224,7 @@ static void disagree(struct att_task *t, const att_record_t *record, uint32_t ra
 
 static void watch_native(struct att_task *t, const att_part_t *whole)
 {
-    if (whole->txn != 0 || whole->untimed != ATT_UNTIMED_NO)
+    if (whole->untimed != ATT_UNTIMED_NO || !att_setting_is_keep(t->task->incumbent))
         return;
     t->native.algorithm = whole->algorithm;
     t->native.protocol = whole->protocol;
@@ -474,6 +474,18 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     return 1;
 }
 
+/* What an earlier sidecar committed last, whether or not it lived to note it. */
+static void adopt_incumbent(struct att_task *t)
+{
+    uint64_t home = atomic_load(&t->task->home);
+    const att_schedule_t *schedule = &t->task->schedule;
+    if (ATT_HOME_STATE(home) == ATT_HOME_COMMITTED && ATT_HOME_TXN(home) == schedule->txn &&
+        schedule->count > 0 && schedule->count <= ATT_SCHEDULE)
+        t->task->incumbent = schedule->entries[schedule->count - 1].setting;
+    if (!att_setting_is_keep(t->task->incumbent))
+        att_task_refuse(t, ATT_TASK_OBSERVED, "an earlier sidecar settled it");
+}
+
 int att_task_step(struct att_task *t, uint64_t now_ns)
 {
     switch (t->state) {
@@ -497,7 +509,9 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
             att_task_refuse(t, ATT_TASK_OBSERVED, "--observe: timed, not changed");
             return 0;
         }
-        t->state = ATT_TASK_NATIVE;
+        adopt_incumbent(t);
+        if (t->state == ATT_TASK_NEW)
+            t->state = ATT_TASK_NATIVE;
         return 1;
     case ATT_TASK_NATIVE:
         if (t->native_seen < NATIVE_RECORDS)

@@ -1,0 +1,131 @@
+/* The node's view: entries that are still being filled, device shares, coverage. */
+#include "control/node.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static att_segment_memory_t *memory;
+static struct att_node *node;
+
+static int setup(void **state)
+{
+    (void)state;
+    memory = aligned_alloc(64, (sizeof *memory + 63) / 64 * 64);
+    if (memory == NULL)
+        return 1;
+    memset(memory, 0, sizeof *memory);
+    return att_node_create(memory, &node);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    att_node_destroy(node);
+    free(memory);
+    return 0;
+}
+
+static uint32_t add_member(uint32_t group, uint32_t rank, uint8_t device, uint32_t units)
+{
+    uint32_t m = att_segment_add_member(memory, group, rank, 0);
+    memory->members[m].device_id[0] = device;
+    memory->members[m].device_units = units;
+    att_segment_publish_member(memory, m);
+    return m;
+}
+
+static void waits_for_entries_being_filled(void **state)
+{
+    (void)state;
+    uint32_t g = att_segment_group(memory, 1, 2, 1);
+    uint32_t slow = att_segment_add_member(memory, g, 0, 0);
+    uint32_t fast = att_segment_add_member(memory, g, 1, 0);
+    att_segment_publish_member(memory, fast);
+    assert_int_equal(att_node_scan(node), 1);
+    assert_int_equal(att_node_members(node, g)->count, 1);
+    assert_int_equal(att_node_members(node, g)->items[0], fast);
+    assert_int_equal(att_node_scan(node), 0);
+    att_segment_publish_member(memory, slow);
+    assert_int_equal(att_node_scan(node), 1);
+    assert_int_equal(att_node_members(node, g)->count, 2);
+    assert_int_equal(att_node_scan(node), 0);
+}
+
+static uint32_t ten_channels(void *context, uint32_t group)
+{
+    (void)context;
+    (void)group;
+    return 10;
+}
+
+static void device_is_shared_out(void **state)
+{
+    (void)state;
+    uint32_t a = att_segment_group(memory, 1, 2, 1), b = att_segment_group(memory, 2, 1, 1);
+    add_member(a, 0, 7, 100);
+    add_member(a, 1, 7, 100);
+    att_node_scan(node);
+    assert_int_equal(att_node_channel_ceiling(node, a, 4, ten_channels, NULL), 48);
+    uint32_t other = add_member(b, 0, 7, 100); /* another group on the same device */
+    att_node_scan(node);
+    assert_int_equal(att_node_channel_ceiling(node, a, 4, ten_channels, NULL), 43);
+    assert_int_equal(att_node_channel_ceiling(node, b, 4, ten_channels, NULL), 76);
+    att_segment_retire_member(memory, other);
+    assert_int_equal(att_node_channel_ceiling(node, a, 4, ten_channels, NULL), 48);
+}
+
+static void unknown_device_has_no_ceiling(void **state)
+{
+    (void)state;
+    uint32_t a = att_segment_group(memory, 1, 1, 1);
+    add_member(a, 0, 0, 0);
+    att_node_scan(node);
+    assert_int_equal(att_node_channel_ceiling(node, a, 4, ten_channels, NULL), 0);
+}
+
+static void count_record(void *context, const att_record_t *record)
+{
+    (void)record;
+    ++*(int *)context;
+}
+
+static void foreign_indices_are_ignored(void **state)
+{
+    (void)state;
+    uint32_t p = att_segment_add_process(memory, "x");
+    att_record_t record = {.task = ATT_TASKS, .member = 0};
+    att_ring_put(&memory->rings[p], &record);
+    record.task = 1;
+    att_ring_put(&memory->rings[p], &record);
+    int seen = 0;
+    assert_int_equal(att_node_drain(node, 100, count_record, &seen), 2);
+    assert_int_equal(seen, 1);
+}
+
+static void late_processes_get_the_timing_word(void **state)
+{
+    (void)state;
+    uint32_t p = att_segment_add_process(memory, "x");
+    att_node_set_timing(node, 1);
+    assert_int_equal(atomic_load(&memory->processes[p].timing), 1);
+    uint32_t q = att_segment_add_process(memory, "y");
+    att_node_scan(node);
+    assert_int_equal(atomic_load(&memory->processes[q].timing), 1);
+    att_node_set_timing(node, 0);
+    assert_int_equal(atomic_load(&memory->processes[p].timing), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(waits_for_entries_being_filled, setup, teardown),
+        cmocka_unit_test_setup_teardown(device_is_shared_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_device_has_no_ceiling, setup, teardown),
+        cmocka_unit_test_setup_teardown(foreign_indices_are_ignored, setup, teardown),
+        cmocka_unit_test_setup_teardown(late_processes_get_the_timing_word, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
