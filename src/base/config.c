@@ -66,8 +66,6 @@ const att_option_row_t att_option_rows[] = {
      "no progress line and no table; the run folder is written all the same", "Output"},
     {"debug-steps", "ATTUNE_DEBUG_STEPS", ATT_OPTION_STRING, BOTH, FIELD(debug_steps), "", "FILE",
      NULL, 0, 0, "log each protocol step to this file (tests)", "Output"},
-    {"ready-fd", NULL, ATT_OPTION_INT, ATT_FOR_AGENT, FIELD(ready_fd), "-1", "FD", NULL, -1,
-     1048576, "file descriptor on which attuned says that it is ready, or why not", "Output"},
 
     {"fabric", "ATTUNE_FABRIC_MODE", ATT_OPTION_CHOICE, ATT_FOR_RUN, FIELD(fabric), "none", "MODE",
      "none|real|model", 0, 0, "run the command on attune's CPU libnccl instead of a GPU's",
@@ -260,7 +258,7 @@ int att_config_init(att_config_t *config, att_error_t *error)
     for (size_t i = 0; i < att_option_row_count; i++) {
         const att_option_row_t *row = &att_option_rows[i];
         int rc = set_row(config, row, row->fallback, row->flag, error);
-        const char *value = row->variable != NULL ? getenv(row->variable) : NULL;
+        const char *value = getenv(row->variable);
         if (rc == ATT_OK && value != NULL && value[0] != '\0')
             rc = set_row(config, row, value, row->variable, error);
         if (rc != ATT_OK) {
@@ -366,10 +364,8 @@ void att_config_print_help(FILE *out, uint32_t program)
         fprintf(out, "%28s", "");
         if (row->accepts != NULL)
             fprintf(out, "%s; ", row->accepts);
-        fprintf(out, "default %s", row->fallback[0] != '\0' ? row->fallback : "none");
-        if (row->variable != NULL)
-            fprintf(out, "; %s", row->variable);
-        fputc('\n', out);
+        fprintf(out, "default %s; %s\n", row->fallback[0] != '\0' ? row->fallback : "empty",
+                row->variable);
     }
 }
 

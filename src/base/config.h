@@ -42,8 +42,6 @@ typedef struct att_config {
     char *log;          /* --log error|warn|info|debug, ATTUNE_LOG */
     bool quiet;         /* --quiet: no progress line, no table */
     char *debug_steps;  /* --debug-steps: log each protocol step at this path (tests) */
-    int64_t ready_fd;   /* --ready-fd N, attuned alone: one byte there = ready; a longer write is
-                           the line that says why not; -1 = nobody waits */
     /* host fabric */
     char *fabric;       /* --fabric none|real|model, ATTUNE_FABRIC_MODE */
     char *surface;      /* --surface NAME, ATTUNE_FABRIC_SURFACE */
@@ -66,7 +64,7 @@ enum { ATT_FOR_RUN = 1u, ATT_FOR_AGENT = 2u };
 
 typedef struct att_option_row {
     const char *flag;     /* without "--" */
-    const char *variable; /* "ATTUNE_..."; NULL: flag only, between attune's own programs */
+    const char *variable; /* "ATTUNE_..." */
     att_option_type_t type;
     uint32_t programs;
     size_t offset;        /* into att_config_t */

@@ -12,8 +12,7 @@
 static void clear_environment(void)
 {
     for (size_t i = 0; i < att_option_row_count; i++)
-        if (att_option_rows[i].variable != NULL)
-            unsetenv(att_option_rows[i].variable);
+        unsetenv(att_option_rows[i].variable);
 }
 
 static int start(void **state)
@@ -36,7 +35,6 @@ static void defaults(void **state)
     assert_float_equal(c.wait_ms, 1000, 1e-9);
     assert_float_equal(c.in_doubt_ms, 600000, 1e-9);
     assert_false(c.observe);
-    assert_int_equal(c.ready_fd, -1);
     assert_string_equal(c.fabric, "none");
     att_config_free(&c);
     att_config_free(NULL);
@@ -52,13 +50,12 @@ static void rows_are_distinct(void **state)
         assert_true(a->programs != 0);
         assert_true((a->type == ATT_OPTION_BOOL) == (a->argument == NULL));
         assert_true((a->type == ATT_OPTION_CHOICE) == (a->accepts != NULL));
-        assert_true(a->variable == NULL || strncmp(a->variable, "ATTUNE_", 7) == 0);
+        assert_true(strncmp(a->variable, "ATTUNE_", 7) == 0);
         for (size_t j = 0; j < i; j++) {
             const att_option_row_t *b = &att_option_rows[j];
             assert_string_not_equal(a->flag, b->flag);
             assert_int_not_equal(a->offset, b->offset);
-            if (a->variable != NULL && b->variable != NULL)
-                assert_string_not_equal(a->variable, b->variable);
+            assert_string_not_equal(a->variable, b->variable);
         }
     }
 }
@@ -233,7 +230,6 @@ static void wrong_flags(void **state)
     REFUSED("--run-dir needs a value: DIR", "--run-dir", "--", "true");
     REFUSED("--no-samples", "--no-samples");
     REFUSED("-n", "-n", "3");
-    REFUSED("--ready-fd", "--ready-fd", "3"); /* attuned's alone */
     REFUSED("--observe", "--observe=perhaps");
     REFUSED(NULL, "--help");
     REFUSED(NULL, "--seed", "2", "-h");
@@ -277,11 +273,11 @@ static void agent_takes_its_rows(void **state)
     att_config_t c;
     att_error_t e = {""};
     assert_int_equal(att_config_init(&c, &e), ATT_OK);
-    char *argv[] = {(char *)"attuned", (char *)"--ready-fd=5", (char *)"--max-cost=2%", NULL};
+    char *argv[] = {(char *)"attuned", (char *)"--samples=8", (char *)"--max-cost=2%", NULL};
     int next = 0;
     assert_int_equal(att_config_parse(&c, ATT_FOR_AGENT, 3, argv, &next, &e), ATT_OK);
     assert_int_equal(next, 3);
-    assert_int_equal(c.ready_fd, 5);
+    assert_int_equal(c.samples, 8);
     char *quiet[] = {(char *)"attuned", (char *)"--quiet", NULL};
     assert_int_equal(att_config_parse(&c, ATT_FOR_AGENT, 2, quiet, &next, &e), -ATT_EUSAGE);
     att_config_free(&c);
