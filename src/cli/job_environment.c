@@ -1,0 +1,89 @@
+#include "cli/job_environment.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HOOK_FILE "libattune-nccl.so"
+
+static const char *const plugin_variables[] = {"NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"};
+
+int att_job_environment_check(att_error_t *error)
+{
+    for (size_t i = 0; i < sizeof plugin_variables / sizeof plugin_variables[0]; i++) {
+        const char *value = getenv(plugin_variables[i]);
+        if (value == NULL || value[0] == '\0')
+            continue;
+        const char *slash = strrchr(value, '/');
+        if (strcmp(slash != NULL ? slash + 1 : value, HOOK_FILE) != 0)
+            return att_fail(error, ATT_EUSAGE,
+                            "%s is set to '%.100s'; attune cannot be chained with another plugin: "
+                            "unset it",
+                            plugin_variables[i], value);
+    }
+    return ATT_OK;
+}
+
+static int set(const char *name, const char *value, att_error_t *error)
+{
+    return setenv(name, value, 1) == 0 ? ATT_OK : att_fail_errno(error, "%s", name);
+}
+
+static int set_fabric(const att_places_t *places, const att_config_t *config, att_error_t *error)
+{
+    char path[3 * PATH_MAX];
+    const char *before = getenv("LD_LIBRARY_PATH");
+    snprintf(path, sizeof path, "%s%s%s", places->fabric,
+             before != NULL && before[0] != '\0' ? ":" : "", before != NULL ? before : "");
+    int rc = set("LD_LIBRARY_PATH", path, error);
+    if (rc == ATT_OK)
+        rc = set("ATTUNE_FABRIC_MODE", config->fabric, error);
+    if (rc == ATT_OK && config->surface[0] != '\0')
+        rc = set("ATTUNE_FABRIC_SURFACE", config->surface, error);
+    if (rc == ATT_OK)
+        rc = set("ATTUNE_FABRIC_LOAD", config->load, error);
+    return rc;
+}
+
+/* A first connection of an algorithm is a rendezvous inside a live call: have all of them made when
+ * a communicator is made. */
+static int set_connect(att_error_t *error)
+{
+    const char *value = getenv("NCCL_RUNTIME_CONNECT");
+    if (value != NULL) {
+        att_log(ATT_LOG_INFO,
+                "NCCL_RUNTIME_CONNECT=%s is the user's: algorithms that NCCL has not "
+                "connected by itself are not tried",
+                value);
+        return ATT_OK;
+    }
+    att_log(ATT_LOG_INFO, "NCCL_RUNTIME_CONNECT=0: NCCL connects every algorithm when it makes a "
+                          "communicator, which costs device memory for each (about 9 MiB a channel "
+                          "for Ring, up to three times that for Tree); set it to 1 to save that");
+    return set("NCCL_RUNTIME_CONNECT", "0", error);
+}
+
+int att_job_environment_set(const att_places_t *places, const att_config_t *config,
+                            const att_job_folder_t *folder, att_error_t *error)
+{
+    int rc = ATT_OK;
+    for (size_t i = 0; rc == ATT_OK && i < sizeof plugin_variables / sizeof plugin_variables[0];
+         i++)
+        rc = set(plugin_variables[i], places->hook, error);
+    if (rc == ATT_OK)
+        rc = set("ATTUNE_RUN_ID", folder->run_id, error);
+    if (rc == ATT_OK)
+        rc = set("ATTUNE_RUN_DIR", folder->path, error);
+    if (rc == ATT_OK)
+        rc = set("ATTUNE_SHM_DIR", config->shm_dir, error);
+    if (rc == ATT_OK)
+        rc = set("ATTUNE_LOG", config->log, error);
+    if (rc == ATT_OK && config->node[0] != '\0')
+        rc = set("ATTUNE_NODE", config->node, error);
+    if (rc == ATT_OK)
+        rc = set_connect(error);
+    if (rc == ATT_OK && strcmp(config->fabric, "none") != 0)
+        rc = set_fabric(places, config, error);
+    return rc;
+}

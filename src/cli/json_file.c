@@ -1,0 +1,125 @@
+#include "cli/json_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int att_json_parse(const char *bytes, size_t length, json_t **root, att_error_t *error)
+{
+    json_error_t place;
+    json_t *value = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &place);
+    if (value == NULL)
+        return att_fail(error, ATT_EINPUT, "no JSON: line %d, column %d: %s", place.line,
+                        place.column, place.text);
+    *root = value;
+    return ATT_OK;
+}
+
+/* The whole file; *bytes is the caller's. */
+static int read_bytes(const char *path, size_t limit, char **bytes, size_t *length,
+                      att_error_t *error)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL && errno == ENOENT)
+        return att_fail(error, ATT_ENOENT, "%s: there is no such file", path);
+    if (file == NULL)
+        return att_fail_errno(error, "%s", path);
+    int rc = ATT_OK;
+    char *buffer = NULL;
+    size_t capacity = 0, used = 0, got;
+    do {
+        if (used + 65536 > capacity) {
+            capacity = 2 * capacity + 65536;
+            char *more = realloc(buffer, capacity);
+            if (more == NULL) {
+                rc = att_fail(error, ATT_ENOMEM, "%s: out of memory", path);
+                break;
+            }
+            buffer = more;
+        }
+        got = fread(buffer + used, 1, 65536, file);
+        used += got;
+        if (used > limit) {
+            rc = att_fail(error, ATT_EINPUT, "%s: larger than %zu bytes", path, limit);
+            break;
+        }
+    } while (got > 0);
+    if (rc == ATT_OK && ferror(file))
+        rc = att_fail_errno(error, "%s", path);
+    fclose(file);
+    if (rc != ATT_OK) {
+        free(buffer);
+        return rc;
+    }
+    *bytes = buffer;
+    *length = used;
+    return ATT_OK;
+}
+
+int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *error)
+{
+    char *bytes;
+    size_t length;
+    int rc = read_bytes(path, limit, &bytes, &length, error);
+    if (rc != ATT_OK)
+        return rc;
+    att_error_t inner = {""};
+    rc = att_json_parse(bytes, length, root, &inner);
+    free(bytes);
+    return rc == ATT_OK ? rc : att_fail(error, (att_status_t)-rc, "%s: %s", path, inner.text);
+}
+
+int att_json_check_version(const json_t *root, int version, att_error_t *error)
+{
+    const json_t *found = json_object_get(root, "version");
+    if (!json_is_integer(found))
+        return att_fail(error, ATT_EINPUT, "version: expected %d, there is none", version);
+    if (json_integer_value(found) != version)
+        return att_fail(error, ATT_EVERSION,
+                        "the format's version is %lld, this attune reads version %d",
+                        (long long)json_integer_value(found), version);
+    return ATT_OK;
+}
+
+json_t *att_json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value != NULL)
+        return value;
+    char *copy = strdup(text);
+    if (copy == NULL)
+        return NULL;
+    for (unsigned char *c = (unsigned char *)copy; *c != '\0'; c++)
+        if (*c >= 0x80)
+            *c = '?';
+    value = json_string(copy);
+    free(copy);
+    return value;
+}
+
+int att_json_replace(const char *path, json_t *root, att_error_t *error)
+{
+    char temporary[PATH_MAX];
+    int rc = ATT_OK;
+    if (root == NULL)
+        return att_fail(error, ATT_ENOMEM, "%s: out of memory", path);
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    FILE *file = fopen(temporary, "we");
+    if (file == NULL) {
+        rc = att_fail_errno(error, "%s", temporary);
+        goto free_root;
+    }
+    int bad = json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0;
+    bad |= fputc('\n', file) == EOF;
+    bad |= fclose(file) != 0;
+    if (bad || rename(temporary, path) != 0) {
+        rc = att_fail_errno(error, "%s", path);
+        unlink(temporary);
+    }
+free_root:
+    json_decref(root);
+    return rc;
+}

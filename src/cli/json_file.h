@@ -1,0 +1,25 @@
+/*
+ * JSON file: read a JSON file of bounded size with its format version, and replace one atomically,
+ * so that a reader never sees half of it.
+ */
+#ifndef ATT_CLI_JSON_FILE_H
+#define ATT_CLI_JSON_FILE_H
+
+#include "base/status.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+/* -ATT_EINPUT with line and column when the bytes are no JSON. The caller owns *root. */
+int att_json_parse(const char *bytes, size_t length, json_t **root, att_error_t *error);
+/* The same for a file of at most `limit` bytes; -ATT_ENOENT when it is not there. The text begins
+ * with the path. */
+int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *error);
+/* The object's "version" must be `version`: -ATT_EVERSION, or -ATT_EINPUT when there is none. */
+int att_json_check_version(const json_t *root, int version, att_error_t *error);
+/* A text as a JSON string; what is no UTF-8 (file names, arguments) becomes '?'. */
+json_t *att_json_text(const char *text);
+/* Write <path>.tmp and rename it to path. Takes over the reference to `root`. */
+int att_json_replace(const char *path, json_t *root, att_error_t *error);
+
+#endif

@@ -1,0 +1,80 @@
+/* attune: one command; the first word says which part of it. */
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/info.h"
+#include "cli/plugins.h"
+#include "cli/run.h"
+#ifdef ATTUNE_BENCH
+#include "cli/bench.h"
+#endif
+
+#include <stdio.h>
+#include <string.h>
+
+static int show_version(int argc, char **argv);
+static int show_help(int argc, char **argv);
+
+static const struct {
+    const char *name;
+    int (*main)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"run", att_run_main, "run a command and tune its NCCL collectives while it runs"},
+#ifdef ATTUNE_BENCH
+    {"bench", att_bench_main, "run collectives of given sizes and check their results"},
+#endif
+    {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
+    {"info", att_info_main, "show version, paths and every option"},
+    {"version", show_version, "show the version"},
+    {"help", show_help, "show this, or the help of a command"},
+};
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static int show_version(int argc, char **argv)
+{
+    printf("attune %s\n", ATTUNE_VERSION);
+    return 0;
+}
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "Usage: attune COMMAND [options]\n\n"
+                 "attune tunes the collectives of an unmodified NCCL while the job runs.\n\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fprintf(out, "\n'attune COMMAND --help' and attune-COMMAND(1) tell more.\n");
+}
+
+static int dispatch(const char *word, int argc, char **argv)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(word, commands[i].name) == 0)
+            return commands[i].main(argc, argv);
+    att_log(ATT_LOG_ERROR, "no command '%.60s'; 'attune help' lists them", word);
+    return ATT_EUSAGE;
+}
+
+static int show_help(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "help") != 0 && strcmp(argv[1], "version") != 0) {
+        char help[] = "--help";
+        char *words[] = {argv[1], help, NULL};
+        return dispatch(argv[1], 2, words);
+    }
+    print_help(stdout);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return ATT_EUSAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        word = "version";
+    else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        word = "help";
+    return dispatch(word, argc - 1, argv + 1);
+}

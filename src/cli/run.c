@@ -1,0 +1,240 @@
+#include "cli/run.h"
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/segment.h"
+#include "cli/findings.h"
+#include "cli/job.h"
+#include "cli/job_environment.h"
+#include "cli/places.h"
+#include "cli/progress.h"
+#include "cli/run_check.h"
+#include "cli/job_folder.h"
+#include "cli/sidecar.h"
+#include "cli/summary.h"
+#include "cli/tasks_file.h"
+#include "cli/tuner_csv.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READY_LIMIT_MS 20000
+#define STOP_LIMIT_MS  5000
+#define TICK_NS        200000000
+
+typedef struct run {
+    att_config_t config;
+    att_places_t places;
+    att_job_folder_t folder;
+    att_sidecar_t sidecar;
+    att_job_t job;
+    att_manifest_t manifest;
+    sigset_t signals;  /* passed on to the command */
+    sigset_t watched;  /* those and SIGCHLD: blocked while attune run works */
+    sigset_t original; /* mask that attune was started with, for its children */
+} run_t;
+
+static int refuse(const att_error_t *error)
+{
+    att_log(ATT_LOG_ERROR, "%s", error->text);
+    return ATT_RUN_FAILED;
+}
+
+static void print_help(void)
+{
+    printf("Usage: attune run [options] -- command [argument...]\n\n"
+           "Run a command that uses NCCL, and tune its collectives while it runs.\n\n"
+           "  attune run -- mpirun -n 8 ./train\n"
+           "  attune run --max-cost 1%% --strategy random:trials=50 -- python train.py\n"
+           "  attune run --fabric model --surface a40-nvlink-8-allgather -- attune bench -t 8\n\n");
+    att_config_print_help(stdout, ATT_FOR_RUN);
+    printf(
+        "\nExit status: the command's own; 128+n when signal n ended it; 125 when attune failed\n"
+        "before starting it; 126 when it cannot be run; 127 when it is not found.\n");
+}
+
+static void write_manifest(run_t *run)
+{
+    att_error_t error;
+    run->manifest.sidecar_end = run->sidecar.end[0] != '\0' ? run->sidecar.end : NULL;
+    if (att_job_folder_manifest(&run->folder, &run->manifest, &error) != ATT_OK)
+        att_log(ATT_LOG_WARN, "%s", error.text);
+}
+
+/* Make the folder and have the sidecar ready. Returns 0, or the exit status with the line said. */
+static int start_sidecar(run_t *run)
+{
+    char log_file[PATH_MAX];
+    att_error_t error = {""};
+    int rc = att_job_folder_create(run->config.run_dir, run->config.run_id, &run->folder, &error);
+    if (rc == ATT_OK)
+        rc = att_config_set(&run->config, "run-dir", run->folder.path, "--run-dir", &error);
+    if (rc == ATT_OK)
+        rc = att_config_set(&run->config, "run-id", run->folder.run_id, "--run-id", &error);
+    if (rc != ATT_OK)
+        return refuse(&error);
+    write_manifest(run);
+    att_job_folder_file(&run->folder, "attuned.log", log_file);
+    rc = att_sidecar_start(&run->sidecar, run->places.sidecar, &run->config, log_file,
+                           &run->original, &error);
+    if (rc == ATT_OK)
+        rc = att_sidecar_wait_ready(&run->sidecar, &run->signals, READY_LIMIT_MS, &error);
+    if (rc == ATT_OK)
+        return 0;
+    att_sidecar_stop(&run->sidecar, STOP_LIMIT_MS);
+    if (rc == -ATT_EBUSY) {
+        const struct timespec now = {0, 0};
+        int signal_number = sigtimedwait(&run->signals, NULL, &now);
+        return 128 + (signal_number > 0 ? signal_number : SIGTERM);
+    }
+    att_log(ATT_LOG_ERROR, "the sidecar did not start: %s (its log is %s)", error.text, log_file);
+    return ATT_RUN_FAILED;
+}
+
+static void watch_job(run_t *run)
+{
+    char tasks_file[PATH_MAX];
+    const struct timespec tick = {0, TICK_NS};
+    bool sidecar_runs = true;
+    att_progress_t progress;
+    att_progress_init(&progress, att_job_folder_file(&run->folder, "tasks.json", tasks_file),
+                      run->config.quiet);
+    while (att_job_running(&run->job)) {
+        siginfo_t info;
+        int signal_number = sigtimedwait(&run->watched, &info, &tick);
+        if (signal_number > 0 && signal_number != SIGCHLD)
+            att_job_forward(&run->job, &info);
+        if (sidecar_runs && !att_sidecar_running(&run->sidecar)) {
+            sidecar_runs = false;
+            att_progress_clear(&progress);
+            att_log(ATT_LOG_WARN,
+                    "the sidecar is gone (%s): the job goes on without tuning; see %s",
+                    run->sidecar.end, att_job_folder_file(&run->folder, "attuned.log", tasks_file));
+            att_job_folder_file(&run->folder, "tasks.json", tasks_file);
+        }
+        if (sidecar_runs)
+            att_progress_update(&progress);
+    }
+    att_progress_clear(&progress);
+}
+
+static void print_summary(const run_t *run, const att_summary_t *summary, FILE *out)
+{
+    att_summary_print(summary, out);
+    fprintf(out,
+            "# run folder: %s (tuner.csv is for stock NCCL; again without a search:\n"
+            "#   attune run --apply %s -- ...)\n",
+            run->folder.path, run->config.run_dir);
+}
+
+/* What the job and the sidecar left, as summary.json, tuner.csv, summary.txt and the table. */
+static void report(run_t *run)
+{
+    char path[PATH_MAX], when[32];
+    att_error_t error = {""};
+    att_tasks_t tasks;
+    att_findings_t findings;
+    att_summary_t summary;
+    if (att_tasks_read(att_job_folder_file(&run->folder, "tasks.json", path), &tasks, &error) !=
+        ATT_OK) {
+        memset(&tasks, 0, sizeof tasks);
+        att_log(ATT_LOG_WARN, "no tasks to show: %s", error.text);
+    }
+    if (att_findings_read(run->folder.path, &findings, &error) != ATT_OK)
+        att_log(ATT_LOG_WARN, "%s", error.text);
+    att_summary_init(&summary, run->folder.name, run->config.fabric, run->config.surface,
+                     run->config.load, &findings, &tasks);
+    if (att_summary_write(&summary, att_job_folder_file(&run->folder, "summary.json", path),
+                          &error) != ATT_OK)
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+    if (att_tuner_csv_write(&tasks, run->folder.name,
+                            att_job_folder_when(&run->folder, when, sizeof when),
+                            att_job_folder_file(&run->folder, "tuner.csv", path), &error) != ATT_OK)
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+    FILE *file = fopen(att_job_folder_file(&run->folder, "summary.txt", path), "we");
+    if (file != NULL) {
+        print_summary(run, &summary, file);
+        fclose(file);
+    }
+    if (!run->config.quiet)
+        print_summary(run, &summary, stderr);
+    att_tasks_free(&tasks);
+}
+
+static int run_job(run_t *run, char **command)
+{
+    att_error_t error = {""};
+    if (att_job_environment_set(&run->places, &run->config, &run->folder, &error) != ATT_OK)
+        return refuse(&error);
+    run->manifest.environment = environ;
+    write_manifest(run);
+    if (att_job_start(&run->job, command, &run->original, &error) != ATT_OK) {
+        refuse(&error);
+        return run->job.exit_status >= 0 ? run->job.exit_status : ATT_RUN_FAILED;
+    }
+    watch_job(run);
+    return run->job.exit_status;
+}
+
+static int run_all(run_t *run, char **argv, char **command)
+{
+    run->manifest = (att_manifest_t){.argv = argv,
+                                     .command = command,
+                                     .environment = environ,
+                                     .config = &run->config,
+                                     .sidecar = run->places.sidecar,
+                                     .exit_status = -1};
+    int status = start_sidecar(run);
+    if (status == 0) {
+        status = run_job(run, command);
+        att_sidecar_stop(&run->sidecar, STOP_LIMIT_MS);
+        if (run->job.exit_status >= 0 && run->job.exit_status != 126 && run->job.exit_status != 127)
+            report(run);
+        att_segment_sweep(run->config.shm_dir);
+    }
+    if (run->folder.path[0] != '\0') {
+        run->manifest.exit_status = status;
+        write_manifest(run);
+    }
+    return status;
+}
+
+int att_run_main(int argc, char **argv)
+{
+    run_t run;
+    memset(&run, 0, sizeof run);
+    att_error_t error = {""};
+    int next = 0, status = ATT_RUN_FAILED;
+    if (att_config_init(&run.config, &error) != ATT_OK)
+        return refuse(&error);
+    if (att_config_parse(&run.config, ATT_FOR_RUN, argc, argv, &next, &error) != ATT_OK) {
+        if (error.text[0] != '\0') {
+            refuse(&error);
+            goto free_config;
+        }
+        print_help();
+        status = 0;
+        goto free_config;
+    }
+    if (next >= argc) {
+        att_log(ATT_LOG_ERROR, "no command; use: attune run [options] -- command [argument...]");
+        goto free_config;
+    }
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(run.config.log, levels[i]) == 0)
+            att_log_set_level((att_log_level_t)i);
+    if (att_run_check(&run.config, &run.places, &error) != ATT_OK) {
+        refuse(&error);
+        goto free_config;
+    }
+    att_job_signals(&run.signals);
+    run.watched = run.signals;
+    sigaddset(&run.watched, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &run.watched, &run.original);
+    status = run_all(&run, argv, argv + next);
+free_config:
+    att_config_free(&run.config);
+    return status;
+}

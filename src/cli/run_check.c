@@ -1,0 +1,104 @@
+#include "cli/run_check.h"
+
+#include "cli/job_environment.h"
+#include "cli/tasks_file.h"
+#include "search/strategy_host.h"
+#include "surface/surface.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int check_places(const att_config_t *config, att_places_t *places, att_error_t *error)
+{
+    int rc = att_places_find(places, error);
+    if (rc != ATT_OK)
+        return rc;
+    if (places->hook[0] == '\0')
+        return att_fail(error, ATT_ENOENT, "the NCCL plugin was not found; looked for %s",
+                        places->hook_searched);
+    if (places->sidecar[0] == '\0')
+        return att_fail(error, ATT_ENOENT, "the sidecar was not found; looked for %s",
+                        places->sidecar_searched);
+    if (strcmp(config->fabric, "none") != 0 && places->fabric[0] == '\0')
+        return att_fail(error, ATT_ENOENT, "the host fabric was not found; looked for %s",
+                        places->fabric_searched);
+    return ATT_OK;
+}
+
+static int check_strategy(const att_config_t *config, att_error_t *error)
+{
+    struct att_strategy_host *host;
+    if (config->observe || config->apply[0] != '\0')
+        return ATT_OK;
+    int rc = att_strategy_host_create(config->plugin_path, ATT_HOST_INPROCESS, 1, &host, error);
+    if (rc != ATT_OK)
+        return rc;
+    rc = att_strategy_host_check(host, config->strategy, error);
+    att_strategy_host_destroy(host);
+    return rc;
+}
+
+static int check_fabric(const att_config_t *config, att_error_t *error)
+{
+    struct att_surface *surface;
+    bool model = strcmp(config->fabric, "model") == 0;
+    if (!model && config->surface[0] != '\0')
+        return att_fail(error, ATT_EUSAGE, "--surface needs --fabric model");
+    if (!model && strcmp(config->load, "none") != 0)
+        return att_fail(error, ATT_EUSAGE, "--load needs --fabric model");
+    if (!model)
+        return ATT_OK;
+    if (config->surface[0] == '\0')
+        return att_fail(error, ATT_EUSAGE, "--fabric model needs --surface NAME");
+    int rc = att_surface_open(config->surface, &surface, error);
+    if (rc != ATT_OK)
+        return rc;
+    if (att_surface_load_index(surface, config->load) < 0)
+        rc = att_fail(error, ATT_EUSAGE, "--load: surface %.80s has no load '%s'", config->surface,
+                      config->load);
+    att_surface_close(surface);
+    return rc;
+}
+
+/* The file and its format; whether it fits the job is for the sidecar, which sees the job. */
+static int check_apply(att_config_t *config, att_error_t *error)
+{
+    char path[PATH_MAX + 16];
+    att_tasks_t tasks;
+    att_error_t inner = {""};
+    if (config->apply[0] == '\0')
+        return ATT_OK;
+    if (config->observe)
+        return att_fail(error, ATT_EUSAGE, "--apply and --observe exclude each other");
+    char *folder = realpath(config->apply, NULL);
+    if (folder == NULL)
+        return att_fail_errno(error, "--apply: %s", config->apply);
+    snprintf(path, sizeof path, "%s/tasks.json", folder);
+    int rc = att_tasks_read(path, &tasks, &inner);
+    if (rc != ATT_OK) {
+        rc = att_fail(error, (att_status_t)-rc, "--apply: %s", inner.text);
+        goto free_folder;
+    }
+    if (tasks.count == 0)
+        rc = att_fail(error, ATT_EINPUT, "--apply: %s has no task", path);
+    att_tasks_free(&tasks);
+    if (rc == ATT_OK)
+        rc = att_config_set(config, "apply", folder, "--apply", error);
+free_folder:
+    free(folder);
+    return rc;
+}
+
+int att_run_check(att_config_t *config, att_places_t *places, att_error_t *error)
+{
+    int rc = att_job_environment_check(error);
+    if (rc == ATT_OK)
+        rc = check_strategy(config, error);
+    if (rc == ATT_OK)
+        rc = check_fabric(config, error);
+    if (rc == ATT_OK)
+        rc = check_apply(config, error);
+    if (rc == ATT_OK)
+        rc = check_places(config, places, error);
+    return rc;
+}

@@ -1,0 +1,244 @@
+#include "cli/summary.h"
+
+#include "base/names.h"
+#include "cli/bandwidth.h"
+#include "cli/json_file.h"
+
+#include <string.h>
+
+void att_summary_init(att_summary_t *summary, const char *name, const char *asked_fabric,
+                      const char *asked_surface, const char *asked_load,
+                      const att_findings_t *findings, const att_tasks_t *tasks)
+{
+    const char *fabric = strcmp(asked_fabric, "none") == 0 ? "gpu" : asked_fabric;
+    const char *surface = asked_surface, *load = asked_load;
+    int ranks = findings->ranks;
+    if (findings->has_fabric) {
+        fabric = findings->fabric;
+        surface = findings->surface;
+        load = findings->load[0] != '\0' ? findings->load : "none";
+    }
+    for (size_t i = 0; i < tasks->count; i++)
+        if (tasks->rows[i].ranks > ranks)
+            ranks = tasks->rows[i].ranks;
+    *summary = (att_summary_t){.name = name,
+                               .fabric = fabric,
+                               .surface = surface != NULL && surface[0] != '\0' ? surface : NULL,
+                               .load = load,
+                               .ranks = ranks,
+                               .findings = findings,
+                               .tasks = tasks};
+}
+
+static json_t *setting_json(att_setting_t s)
+{
+    return json_pack("{s:s,s:s,s:s,s:i,s:i,s:I}", "algorithm", att_algorithm_name(s.algorithm),
+                     "protocol", att_protocol_name(s.protocol), "transport",
+                     att_transport_name(s.transport), "channels", (int)s.channels, "threads",
+                     (int)s.threads, "chunk", (json_int_t)s.chunk_bytes);
+}
+
+static json_t *measured_json(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
+static json_t *task_json(const att_task_row_t *row)
+{
+    double native = att_algorithm_gbs(row->bytes, row->native.median_us);
+    double tuned = att_algorithm_gbs(row->bytes, row->tuned.median_us);
+    double factor = att_bus_factor(row->collective, row->ranks);
+    double speedup = native > 0 && tuned > 0 ? row->native.median_us / row->tuned.median_us : 0;
+    return json_pack("{s:s,s:I,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:b,s:s}", "collective",
+                     att_collective_name(row->collective), "bytes", (json_int_t)row->bytes,
+                     "default_gbs", measured_json(native), "tuned_gbs", measured_json(tuned),
+                     "default_busbw_gbs", measured_json(native * factor), "tuned_busbw_gbs",
+                     measured_json(tuned * factor), "speedup", measured_json(speedup), "trials",
+                     (json_int_t)row->trials, "calls", (json_int_t)row->calls, "setting",
+                     setting_json(row->tuned.setting), "kept_default", (int)row->kept_default,
+                     "reason", row->reason);
+}
+
+int att_summary_write(const att_summary_t *s, const char *path, att_error_t *error)
+{
+    json_t *tasks = json_array();
+    for (size_t i = 0; i < s->tasks->count; i++)
+        if (json_array_append_new(tasks, task_json(&s->tasks->rows[i])) != 0) {
+            json_decref(tasks);
+            return att_fail(error, ATT_EFAIL, "%s: task %zu cannot be written", path, i);
+        }
+    const att_findings_t *f = s->findings;
+    json_t *mismatches = f->has_fabric ? json_integer((json_int_t)f->mismatches) : json_null();
+    json_t *errors = f->has_bench ? json_integer((json_int_t)f->result_errors) : json_null();
+    json_t *root = json_pack("{s:i,s:[{s:o,s:s,s:s?,s:s,s:i,s:o,s:o,s:o}]}", "version",
+                             ATT_SUMMARY_VERSION, "runs", "name", att_json_text(s->name), "fabric",
+                             s->fabric, "surface", s->surface, "load", s->load, "ranks", s->ranks,
+                             "mismatches", mismatches, "result_errors", errors, "tasks", tasks);
+    return att_json_replace(path, root, error);
+}
+
+/* ---- the table ---- */
+
+#define CELL 64
+
+typedef struct line {
+    char task[CELL], native[CELL], tuned[CELL];
+    char number[7][24]; /* algbw and busbw of both, speedup, trials, calls */
+    const char *reason; /* NULL, or why there is no tuned setting */
+} line_t;
+
+static void gbs_text(double gbs, char *text, size_t size)
+{
+    if (gbs > 0)
+        snprintf(text, size, gbs < 1 ? "%.4f" : "%.2f", gbs);
+    else
+        snprintf(text, size, "-");
+}
+
+/* True when the file has this task (collective, bytes) for more than one group. */
+static bool needs_group(const att_tasks_t *tasks, const att_task_row_t *row)
+{
+    for (size_t i = 0; i < tasks->count; i++) {
+        const att_task_row_t *other = &tasks->rows[i];
+        if (other != row && other->collective == row->collective && other->bytes == row->bytes)
+            return true;
+    }
+    return false;
+}
+
+static void fill_line(const att_tasks_t *tasks, const att_task_row_t *row, line_t *line)
+{
+    char bytes[24];
+    memset(line, 0, sizeof *line);
+    snprintf(line->task, sizeof line->task, "%s %s x%d%s%.20s",
+             att_collective_name(row->collective), att_bytes_text(row->bytes, bytes, sizeof bytes),
+             row->ranks, needs_group(tasks, row) ? " " : "",
+             needs_group(tasks, row) ? row->group : "");
+    att_setting_text(row->native.setting, line->native, sizeof line->native);
+    if (att_setting_is_keep(row->native.setting))
+        snprintf(line->native, sizeof line->native, "not seen");
+    bool settled = strcmp(row->phase, "settled") == 0;
+    if (row->kept_default) {
+        snprintf(line->tuned, sizeof line->tuned, "kept NCCL's choice");
+        line->reason = row->reason[0] != '\0' ? row->reason : NULL;
+    } else {
+        att_setting_text(row->tuned.setting, line->tuned, sizeof line->tuned);
+        if (!settled)
+            line->reason = row->reason[0] != '\0' ? row->reason : row->phase;
+    }
+    double native = att_algorithm_gbs(row->bytes, row->native.median_us);
+    double tuned = att_algorithm_gbs(row->bytes, row->tuned.median_us);
+    double factor = att_bus_factor(row->collective, row->ranks);
+    gbs_text(native, line->number[0], sizeof line->number[0]);
+    gbs_text(tuned, line->number[1], sizeof line->number[1]);
+    gbs_text(native * factor, line->number[2], sizeof line->number[2]);
+    gbs_text(tuned * factor, line->number[3], sizeof line->number[3]);
+    if (native > 0 && tuned > 0)
+        snprintf(line->number[4], sizeof line->number[4], "%.3fx",
+                 row->native.median_us / row->tuned.median_us);
+    else
+        snprintf(line->number[4], sizeof line->number[4], "-");
+    snprintf(line->number[5], sizeof line->number[5], "%llu", (unsigned long long)row->trials);
+    snprintf(line->number[6], sizeof line->number[6], "%llu", (unsigned long long)row->calls);
+}
+
+static int widest(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+static void print_tasks(const att_tasks_t *tasks, FILE *out)
+{
+    int task = 4, native = 13, tuned = 13;
+    line_t line;
+    for (size_t i = 0; i < tasks->count; i++) {
+        fill_line(tasks, &tasks->rows[i], &line);
+        task = widest(task, line.task);
+        native = widest(native, line.native);
+        tuned = widest(tuned, line.tuned);
+    }
+    fprintf(out, "# %-*s  %-*s  %-*s  %17s  %17s  %8s  %6s  %6s\n", task, "", native, "", tuned, "",
+            "algbw (GB/s)", "busbw (GB/s)", "", "", "calls");
+    fprintf(out, "# %-*s  %-*s  %-*s  %8s %8s  %8s %8s  %8s  %6s  %6s\n", task, "task", native,
+            "NCCL's choice", tuned, "tuned setting", "NCCL", "tuned", "NCCL", "tuned", "speedup",
+            "trials", "spent");
+    for (size_t i = 0; i < tasks->count; i++) {
+        fill_line(tasks, &tasks->rows[i], &line);
+        fprintf(out, "  %-*s  %-*s  %-*s  %8s %8s  %8s %8s  %8s  %6s  %6s\n", task, line.task,
+                native, line.native, tuned, line.tuned, line.number[0], line.number[1],
+                line.number[2], line.number[3], line.number[4], line.number[5], line.number[6]);
+        if (line.reason != NULL)
+            fprintf(out, "  %-*s    %s\n", task, "", line.reason);
+    }
+}
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void print_coverage(const att_tasks_t *t, FILE *out)
+{
+    uint64_t untimed = 0;
+    for (size_t i = 0; i < t->coverage.untimed_count; i++)
+        untimed += t->coverage.untimed[i].count;
+    fprintf(out, "# coverage: %llu calls, %llu timed, %llu not",
+            (unsigned long long)t->coverage.decisions, (unsigned long long)t->coverage.timed,
+            (unsigned long long)untimed);
+    const char *separator = " (";
+    for (size_t i = 0; i < t->coverage.untimed_count; i++) {
+        if (t->coverage.untimed[i].count == 0)
+            continue;
+        fprintf(out, "%s%s %llu", separator, t->coverage.untimed[i].reason,
+                (unsigned long long)t->coverage.untimed[i].count);
+        separator = ", ";
+    }
+    fprintf(out, "%s; %llu frozen, %llu unseen, %llu records dropped, %llu anomalies\n",
+            separator[0] == ',' ? ")" : "", (unsigned long long)t->coverage.frozen,
+            (unsigned long long)t->coverage.unseen,
+            (unsigned long long)(t->coverage.dropped + t->agent.dropped),
+            (unsigned long long)t->coverage.anomalies);
+}
+
+static void print_checks(const att_findings_t *f, FILE *out)
+{
+    if (!f->has_fabric && !f->has_bench)
+        return;
+    fprintf(out, "# checks: ");
+    if (f->has_fabric)
+        fprintf(out, "%llu mismatches between ranks in %llu calls%s",
+                (unsigned long long)f->mismatches, (unsigned long long)f->calls,
+                f->has_bench ? "; " : "");
+    if (f->has_bench)
+        fprintf(out, "%llu wrong results", (unsigned long long)f->result_errors);
+    fputc('\n', out);
+}
+
+void att_summary_print(const att_summary_t *s, FILE *out)
+{
+    const att_tasks_t *t = s->tasks;
+    fprintf(out, "\n# %s: %d ranks on %s%s%s", s->name, s->ranks,
+            strcmp(s->fabric, "gpu") == 0 ? "NCCL" : "the host fabric, ",
+            strcmp(s->fabric, "gpu") == 0 ? "" : s->fabric, s->surface != NULL ? " " : "");
+    fprintf(out, "%s%s%s\n", s->surface != NULL ? s->surface : "",
+            strcmp(s->load, "none") == 0 ? "" : ", load ",
+            strcmp(s->load, "none") == 0 ? "" : s->load);
+    if (t->count == 0)
+        fprintf(out, "# no collective was seen: did the command use NCCL through libnccl.so.2?\n");
+    else
+        print_tasks(t, out);
+    fprintf(out,
+            "# cost: trials lost %.3f ms of %.3f s run time (%.2f %%); the sidecar used %.1f %% of "
+            "a core\n",
+            t->cost.lost_us * 1e-3, t->cost.run_us * 1e-6, percent(t->cost.lost_us, t->cost.run_us),
+            100 * t->agent.cpu_share);
+    print_coverage(t, out);
+    fprintf(out,
+            "# waits: %llu calls waited for a decision (%.4f %%), longest %.1f us; %llu failed in "
+            "doubt\n",
+            (unsigned long long)t->coverage.waited,
+            percent((double)t->coverage.waited, (double)t->coverage.decisions),
+            t->coverage.longest_wait_us, (unsigned long long)t->coverage.in_doubt);
+    print_checks(s->findings, out);
+}
