@@ -1,7 +1,7 @@
 /*
- * optimizer: the search of one task. Decides what to run next, groups samples into trials, compares,
- * guards. Knows no NCCL, no MPI, no shared memory and no clock: it is driven by calls, so that a
- * run, a simulation and a test share it.
+ * optimizer: the search of one task. Decides what to run next, groups samples into trials,
+ * compares, guards. Knows no NCCL, no MPI, no shared memory and no clock: it is driven by calls, so
+ * that a run, a simulation and a test share it.
  *
  * Life: baseline -> search (strategy asks, trials run, results are told) -> final (the best few and
  * NCCL's choice interleaved) -> guard (winner against NCCL's choice, interleaved) -> settled; a
@@ -21,23 +21,23 @@ struct att_strategy_host; /* src/search/strategy_host.h */
 
 typedef enum att_phase {
     ATT_PHASE_BASELINE = 0,
-    ATT_PHASE_SEARCH   = 1,
-    ATT_PHASE_FINAL    = 2,
-    ATT_PHASE_GUARD    = 3,
-    ATT_PHASE_SETTLED  = 4,
-    ATT_PHASE_FAILED   = 5 /* the strategy failed: NCCL's choice stays; reason in the status */
+    ATT_PHASE_SEARCH = 1,
+    ATT_PHASE_FINAL = 2,
+    ATT_PHASE_GUARD = 3,
+    ATT_PHASE_SETTLED = 4,
+    ATT_PHASE_FAILED = 5 /* the strategy failed: NCCL's choice stays; reason in the status */
 } att_phase_t;
 const char *att_phase_name(att_phase_t phase);
 
 typedef struct att_optimizer_config {
     const char *strategy; /* NAME[:key=value,...] */
     uint64_t seed;
-    int samples;          /* usable samples a trial */
-    int discard;          /* first samples after a switch that are not used (1) */
-    double max_slowdown;  /* 3.0; <= 0: no limit */
-    double max_cost;      /* fraction of run time that trials may lose; <= 0: no limit */
-    int max_trials;       /* 0: the strategy decides */
-    int apply;            /* 1: `applied` becomes the incumbent without search or guard */
+    int samples;         /* usable samples a trial */
+    int discard;         /* first samples after a switch that are not used (1) */
+    double max_slowdown; /* 3.0; <= 0: no limit */
+    double max_cost;     /* fraction of run time that trials may lose; <= 0: no limit */
+    int max_trials;      /* 0: the strategy decides */
+    int apply;           /* 1: `applied` becomes the incumbent without search or guard */
     att_setting_t applied;
 } att_optimizer_config_t;
 
@@ -72,19 +72,19 @@ typedef void (*att_trial_fn)(void *context, const att_trial_t *trial);
 
 typedef struct att_optimizer_status {
     att_phase_t phase;
-    att_setting_t incumbent;   /* in force after every list */
-    att_setting_t best;        /* best known, not necessarily in force */
+    att_setting_t incumbent; /* in force after every list */
+    att_setting_t best;      /* best known, not necessarily in force */
     uint32_t trials;
-    uint64_t calls;            /* calls spent in trials and comparisons */
-    double baseline_us;        /* median of NCCL's choice, of the last interleaved comparison where
-                                  there was one */
-    double tuned_us;           /* median of the winner there; = baseline_us when kept */
+    uint64_t calls;     /* calls spent in trials and comparisons */
+    double baseline_us; /* median of NCCL's choice, of the last interleaved comparison where
+                           there was one */
+    double tuned_us;    /* median of the winner there; = baseline_us when kept */
     uint32_t baseline_samples, tuned_samples;
     double gain_median, gain_lower; /* relative, winner against NCCL's choice, lower 95 % bound */
-    double lost_us;            /* sum over trial calls of (duration - baseline), positive part */
-    int kept_default;          /* 1 when settled on NCCL's choice */
-    char reason[160];          /* "wins by 28.1 % (lower 95 % bound 27.4 %)", "gain 0.3 % is within
-                                  the noise (lower bound -0.2 %)", "the strategy crashed" */
+    double lost_us;   /* sum over trial calls of (duration - baseline), positive part */
+    int kept_default; /* 1 when settled on NCCL's choice */
+    char reason[160]; /* "wins by 28.1 % (lower 95 % bound 27.4 %)", "gain 0.3 % is within
+                         the noise (lower bound -0.2 %)", "the strategy crashed" */
 } att_optimizer_status_t;
 
 /* space is copied. host may be shared by many optimizers and must outlive them. */
@@ -93,10 +93,15 @@ int att_optimizer_create(const att_space_t *space, const att_optimizer_config_t 
                          struct att_optimizer **optimizer, att_error_t *error);
 void att_optimizer_destroy(struct att_optimizer *optimizer); /* NULL is fine */
 
+/* Never run this setting: what the strategy asks of it is told as ILLEGAL (a setting in force when
+ * an earlier run ended badly). At most 32. */
+void att_optimizer_quarantine(struct att_optimizer *optimizer, att_setting_t setting);
+
 /* Ask for the next plan. Returns 1 and a plan, or 0: nothing to run now (baseline still being
  * gathered, strategy still thinking, budget used up, settled). At most one plan is out between
  * this and its end; call again after att_optimizer_committed for the next list to be prepared
- * while this one plays when `*plan` allows it. run_us is the job's run time so far (budget). */
+ * while this one plays when `*plan` allows it. run_us is the job's run time so far (budget).
+ * A list is given out only when the one before has ended, so its fence never cuts one short. */
 int att_optimizer_plan(struct att_optimizer *optimizer, double run_us, att_plan_t *plan);
 /* The plan holds from call `fence` on. */
 void att_optimizer_committed(struct att_optimizer *optimizer, uint32_t plan_id, uint64_t fence);

@@ -13,14 +13,14 @@ typedef struct att_space_facts {
     uint64_t bytes;
     int ranks;
     int nodes;
-    uint32_t legal_pairs;      /* not IGNORE on every rank */
-    uint32_t connected_pairs;  /* pairs whose algorithm is connected on every rank */
+    uint32_t legal_pairs;          /* not IGNORE on every rank */
+    uint32_t connected_pairs;      /* pairs whose algorithm is connected on every rank */
     float cost_us[ATT_PAIR_COUNT]; /* NCCL's estimate, negative unknown */
-    uint32_t pinned;           /* ATT_PIN_*: knobs the user forced (OR over ranks) */
-    int channels_ceiling;      /* most channels allowed; 0: the knob is kept */
-    int has_chunk;             /* every rank's tuner has a chunk callback (v6) */
-    att_setting_t native;      /* algorithm, protocol, channels really used by NCCL's choice */
-    uint32_t algorithms;       /* user's restriction: bit per algorithm; 0 = all */
+    uint32_t pinned;               /* ATT_PIN_*: knobs the user forced (OR over ranks) */
+    int channels_ceiling;          /* most channels allowed; 0: the knob is kept */
+    int has_chunk;                 /* every rank's tuner has a chunk callback (v6) */
+    att_setting_t native;          /* algorithm, protocol, channels really used by NCCL's choice */
+    uint32_t algorithms;           /* user's restriction: bit per algorithm; 0 = all */
 } att_space_facts_t;
 
 /* Owns its subspaces. */
@@ -37,7 +37,8 @@ att_setting_t att_space_at(const att_space_t *space, uint64_t i);
 int att_space_contains(const att_space_t *space, att_setting_t setting);
 
 /* NCCL's grain and largest chunk per protocol and algorithm, bytes (device.h ncclProtoGrainSize,
- * enqueue.cc calcCollChunking, 2.30). */
+ * enqueue.cc calcCollChunking, 2.30). 0 largest: the chunk is kept, because NCCL's own value may be
+ * smaller than its clamp and a larger one overruns a buffer (NVLS, NVLS_TREE, CollNet). */
 uint32_t att_chunk_grain(int protocol);
 uint32_t att_chunk_max(int collective, int algorithm, int protocol);
 

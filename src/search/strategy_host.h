@@ -31,8 +31,7 @@ typedef struct att_plugin_entry {
     const char *refusal;            /* NULL when accepted */
 } att_plugin_entry_t;
 typedef void (*att_plugin_fn)(void *context, const att_plugin_entry_t *entry);
-int att_strategy_host_list(const char *path, att_plugin_fn each, void *context,
-                           att_error_t *error);
+int att_strategy_host_list(const char *path, att_plugin_fn each, void *context, att_error_t *error);
 
 /* A search. Requests are answered at once in process, later in a child: *_poll returns 1 when the
  * answer is there, 0 when not yet, negative when the search failed (-ATT_EPLUGIN: text says crash,

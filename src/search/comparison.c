@@ -1,0 +1,26 @@
+#include "search/comparison.h"
+
+#include "search/statistics.h"
+
+#include <math.h>
+
+void att_comparison_add(att_comparison_t *comparison, double reference_us, double challenger_us)
+{
+    if (comparison->count < ATT_COMPARISON_ROOM && reference_us > 0 && challenger_us > 0)
+        comparison->gains[comparison->count++] = log(reference_us / challenger_us);
+}
+
+att_verdict_t att_comparison_look(att_comparison_t *c)
+{
+    c->looks++;
+    c->median = expm1(att_median(c->gains, c->count));
+    c->lower = expm1(att_median_lower(c->gains, c->count, ATT_COMPARISON_LEVEL));
+    c->upper = expm1(att_median_upper(c->gains, c->count, ATT_COMPARISON_LEVEL));
+    if (c->lower > 0 && c->median > ATT_COMPARISON_LEAST)
+        return ATT_VERDICT_WIN;
+    if (c->upper < ATT_COMPARISON_LEAST)
+        return ATT_VERDICT_NONE;
+    if (c->looks < ATT_COMPARISON_LOOKS && c->count < ATT_COMPARISON_PAIRS)
+        return ATT_VERDICT_OPEN;
+    return isinf(c->upper) ? ATT_VERDICT_BLIND : ATT_VERDICT_NONE;
+}

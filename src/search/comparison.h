@@ -1,0 +1,42 @@
+/*
+ * comparison: does a setting win against a reference by more than the noise? Fed with pairs of
+ * blocks that ran next to each other, reference and challenger in alternating order, so that what
+ * changes slowly (clocks, load, other jobs) falls out of each pair.
+ *
+ * The gain of a pair is ln(reference / challenger). The challenger wins when the lower bound of the
+ * median gain is above 0 and the median gain is above ATT_COMPARISON_LEAST. The bound is the one of
+ * statistics.h. The comparison is looked at up to ATT_COMPARISON_LOOKS times, so each look uses the
+ * level 5 % / looks (Bonferroni): over all looks together a setting that is no better is kept in
+ * at most 5 % of all comparisons.
+ */
+#ifndef ATT_SEARCH_COMPARISON_H
+#define ATT_SEARCH_COMPARISON_H
+
+#include <stdint.h>
+
+#define ATT_COMPARISON_LOOKS 6
+#define ATT_COMPARISON_LEVEL (0.05 / ATT_COMPARISON_LOOKS)
+#define ATT_COMPARISON_PAIRS 40 /* enough: what is not seen by then is within the noise */
+#define ATT_COMPARISON_ROOM  64
+#define ATT_COMPARISON_LEAST 0.005 /* relative gain below which a switch is not worth it */
+
+typedef enum att_verdict {
+    ATT_VERDICT_OPEN = 0, /* more pairs needed */
+    ATT_VERDICT_WIN = 1,
+    ATT_VERDICT_NONE = 2, /* no gain beyond the noise */
+    ATT_VERDICT_BLIND = 3 /* too few pairs came back to tell */
+} att_verdict_t;
+
+typedef struct att_comparison {
+    double gains[ATT_COMPARISON_ROOM]; /* log ratios */
+    uint32_t count;
+    uint32_t looks;
+    double median, lower, upper; /* relative gains as of the last look; -1 and infinity while
+                                    there are too few pairs for a bound */
+} att_comparison_t;
+
+void att_comparison_add(att_comparison_t *comparison, double reference_us, double challenger_us);
+/* One look at all pairs so far. */
+att_verdict_t att_comparison_look(att_comparison_t *comparison);
+
+#endif

@@ -1,0 +1,44 @@
+#include "search/guard.h"
+
+#include "search/statistics.h"
+
+void att_guard_begin(att_guard_t *guard, att_setting_t winner)
+{
+    *guard = (att_guard_t){0};
+    guard->sides[0].setting = ATT_SETTING_KEEP;
+    guard->sides[1].setting = winner;
+}
+
+void att_guard_list(const att_guard_t *guard, att_playlist_t *list)
+{
+    for (uint32_t pair = 0; list->count + 2 <= ATT_PLAN_ENTRIES; pair++)
+        for (uint32_t k = 0; k < 2; k++) {
+            /* a b, b a, a b, ...: what comes second gains nothing from it. */
+            uint32_t side = (pair + k) % 2;
+            att_playlist_add(list, guard->sides[side].setting, list->discard + ATT_GUARD_BLOCK,
+                             ATT_PLAY_GUARD, side);
+        }
+}
+
+static void take(att_guard_side_t *side, const att_play_t *play)
+{
+    if (side->calls == 0)
+        side->first_call = play->first;
+    side->calls += play->calls;
+    for (uint32_t i = 0; i < play->count && side->count < ATT_GUARD_ROOM; i++)
+        side->samples_us[side->count++] = play->samples_us[i];
+}
+
+att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list)
+{
+    for (uint32_t i = 0; i + 1 < list->count; i += 2) {
+        double median[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            const att_play_t *play = &list->plays[i + k];
+            median[play->index] = att_median(play->samples_us, play->count);
+            take(&guard->sides[play->index], play);
+        }
+        att_comparison_add(&guard->comparison, median[0], median[1]);
+    }
+    return att_comparison_look(&guard->comparison);
+}

@@ -1,0 +1,33 @@
+/*
+ * guard: the winner of a search against NCCL's choice, in alternating blocks of calls. Holds the
+ * samples of both sides; comparison.h decides.
+ */
+#ifndef ATT_SEARCH_GUARD_H
+#define ATT_SEARCH_GUARD_H
+
+#include "search/comparison.h"
+#include "search/playlist.h"
+
+#define ATT_GUARD_BLOCK 2 /* usable samples of a block */
+#define ATT_GUARD_ROOM  (2 * ATT_COMPARISON_ROOM)
+
+typedef struct att_guard_side {
+    att_setting_t setting;
+    uint64_t first_call;
+    uint32_t calls;
+    uint32_t count;
+    double samples_us[ATT_GUARD_ROOM];
+} att_guard_side_t;
+
+typedef struct att_guard {
+    att_guard_side_t sides[2]; /* NCCL's choice, the winner */
+    att_comparison_t comparison;
+} att_guard_t;
+
+void att_guard_begin(att_guard_t *guard, att_setting_t winner);
+/* Append as many pairs of blocks as fit. */
+void att_guard_list(const att_guard_t *guard, att_playlist_t *list);
+/* The list has ended (or got as far as it got): take its pairs and look. */
+att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list);
+
+#endif

@@ -1,0 +1,120 @@
+#include "search/ranking.h"
+
+#include "search/statistics.h"
+
+static void move_up(att_ranking_t *ranking, uint32_t i)
+{
+    for (; i > 0 && ranking->entries[i].score < ranking->entries[i - 1].score; i--) {
+        att_ranked_t swap = ranking->entries[i];
+        ranking->entries[i] = ranking->entries[i - 1];
+        ranking->entries[i - 1] = swap;
+    }
+}
+
+void att_ranking_add(att_ranking_t *ranking, att_setting_t setting, double score)
+{
+    uint32_t i = 0;
+    while (i < ranking->count && !att_setting_equal(ranking->entries[i].setting, setting))
+        i++;
+    if (i < ranking->count) {
+        score = (score + ranking->entries[i].score) / 2;
+        for (ranking->count--; i < ranking->count; i++)
+            ranking->entries[i] = ranking->entries[i + 1];
+    }
+    if (ranking->count == ATT_RANKING_ROOM) {
+        if (score >= ranking->entries[ranking->count - 1].score)
+            return;
+        ranking->count--;
+    }
+    ranking->entries[ranking->count] = (att_ranked_t){setting, score};
+    move_up(ranking, ranking->count++);
+}
+
+static void add_runner(att_race_t *race, att_setting_t setting)
+{
+    for (uint32_t i = 0; i < race->count; i++)
+        if (att_setting_equal(race->runners[i].setting, setting))
+            return;
+    race->runners[race->count++] = (att_runner_t){.setting = setting};
+}
+
+void att_race_begin(att_race_t *race, const att_ranking_t *ranking, const att_setting_t *extra,
+                    uint32_t extra_count)
+{
+    *race = (att_race_t){0};
+    add_runner(race, ATT_SETTING_KEEP);
+    double limit = ranking->count > 0 ? ranking->entries[0].score * ATT_RACE_NEAR : 0;
+    for (uint32_t i = 0; i < ranking->count && i < ATT_RACE_CANDIDATES; i++)
+        if (ranking->entries[i].score <= limit)
+            add_runner(race, ranking->entries[i].setting);
+    for (uint32_t i = 0; i < extra_count && i < 2; i++)
+        add_runner(race, extra[i]);
+}
+
+bool att_race_over(const att_race_t *race)
+{
+    bool complete = true;
+    for (uint32_t i = 0; i < race->count; i++)
+        complete = complete && race->runners[i].count >= ATT_RACE_SAMPLES;
+    return complete || race->count < 2 || race->lists == ATT_RACE_LISTS;
+}
+
+void att_race_list(att_race_t *race, att_playlist_t *list)
+{
+    uint32_t short_of[1 + ATT_RACE_CANDIDATES + 2], n = 0;
+    for (uint32_t i = 0; i < race->count; i++)
+        if (race->runners[i].count < ATT_RACE_SAMPLES)
+            short_of[n++] = i;
+    if (n == 0)
+        return;
+    race->lists++;
+    uint32_t rounds = ATT_PLAN_ENTRIES / n;
+    rounds = rounds > 4 ? 4 : rounds;
+    for (uint32_t round = 0; round < rounds; round++)
+        for (uint32_t k = 0; k < n; k++) {
+            /* Rotated, so that nobody always runs behind the same neighbour. */
+            uint32_t i = short_of[(k + round) % n];
+            uint32_t missing = ATT_RACE_SAMPLES - race->runners[i].count;
+            uint32_t samples = (missing + rounds - 1) / rounds;
+            samples = samples < 2 ? 2 : samples;
+            att_playlist_add(list, race->runners[i].setting, list->discard + samples,
+                             ATT_PLAY_FINALIST, i);
+        }
+}
+
+void att_race_ran(att_race_t *race, const att_play_t *play)
+{
+    att_runner_t *runner = &race->runners[play->index];
+    if (runner->calls == 0)
+        runner->first_call = play->first;
+    runner->calls += play->calls;
+    for (uint32_t i = 0; i < play->count && runner->count < ATT_PLAY_SAMPLES; i++)
+        runner->samples_us[runner->count++] = play->samples_us[i];
+}
+
+uint32_t att_race_winner(const att_race_t *race)
+{
+    uint32_t winner = 0;
+    double fastest = 0;
+    for (uint32_t i = 0; i < race->count; i++) {
+        const att_runner_t *runner = &race->runners[i];
+        if (runner->count < ATT_RACE_LEAST)
+            continue;
+        double median = att_median(runner->samples_us, runner->count);
+        if (fastest == 0 || median < fastest) {
+            fastest = median;
+            winner = i;
+        }
+    }
+    if (winner == 0)
+        return 0;
+    for (uint32_t i = 1; i < race->count; i++) {
+        const att_runner_t *runner = &race->runners[i];
+        uint16_t channels = runner->setting.channels;
+        if (runner->count >= ATT_RACE_LEAST && channels != 0 &&
+            channels < race->runners[winner].setting.channels &&
+            att_median(runner->samples_us, runner->count) <= fastest * (1 + ATT_RACE_TIE))
+            winner = i;
+    }
+    return winner;
+}

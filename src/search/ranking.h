@@ -1,0 +1,62 @@
+/*
+ * ranking: the fastest settings of a search, and the race among the best few of them against
+ * NCCL's choice that picks the one for the guard.
+ */
+#ifndef ATT_SEARCH_RANKING_H
+#define ATT_SEARCH_RANKING_H
+
+#include "attune/setting.h"
+#include "search/playlist.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ATT_RANKING_ROOM    8
+#define ATT_RACE_CANDIDATES 4     /* + NCCL's choice */
+#define ATT_RACE_SAMPLES    12    /* usable, of each runner */
+#define ATT_RACE_LEAST      6     /* a runner with fewer after the last list is left out */
+#define ATT_RACE_LISTS      3     /* lists before the race is decided with what there is */
+#define ATT_RACE_NEAR       1.10  /* only what came this close to the fastest runs */
+#define ATT_RACE_TIE        0.005 /* medians this close are equal: fewer channels win */
+
+typedef struct att_ranked {
+    att_setting_t setting;
+    double score; /* duration over the incumbent's at the same time */
+} att_ranked_t;
+
+/* Distinct settings, fastest first. */
+typedef struct att_ranking {
+    uint32_t count;
+    att_ranked_t entries[ATT_RANKING_ROOM];
+} att_ranking_t;
+
+/* A setting that is there already keeps the mean of its scores. */
+void att_ranking_add(att_ranking_t *ranking, att_setting_t setting, double score);
+
+typedef struct att_runner {
+    att_setting_t setting;
+    uint32_t count;
+    uint32_t calls;
+    uint64_t first_call;
+    double samples_us[ATT_PLAY_SAMPLES];
+} att_runner_t;
+
+/* runners[0] is NCCL's choice. */
+typedef struct att_race {
+    uint32_t count;
+    uint32_t lists; /* proposed so far */
+    att_runner_t runners[1 + ATT_RACE_CANDIDATES + 2];
+} att_race_t;
+
+/* NCCL's choice, the best few of the ranking, and the extra settings (KEEP is skipped). */
+void att_race_begin(att_race_t *race, const att_ranking_t *ranking, const att_setting_t *extra,
+                    uint32_t extra_count);
+/* Every runner has its samples, or the lists are used up. */
+bool att_race_over(const att_race_t *race);
+/* Append the blocks that are still needed, interleaved. */
+void att_race_list(att_race_t *race, att_playlist_t *list);
+void att_race_ran(att_race_t *race, const att_play_t *play);
+/* The winner's index; 0 when NCCL's choice was the fastest or nothing came back. */
+uint32_t att_race_winner(const att_race_t *race);
+
+#endif

@@ -1,0 +1,31 @@
+/* window: the latest durations of the setting in force between lists: the moving baseline. */
+#ifndef ATT_SEARCH_WINDOW_H
+#define ATT_SEARCH_WINDOW_H
+
+#include "search/statistics.h"
+
+#define ATT_WINDOW 16
+
+typedef struct att_window {
+    double values[ATT_WINDOW];
+    uint32_t count, at;
+} att_window_t;
+
+static inline void att_window_add(att_window_t *window, double duration_us)
+{
+    window->values[window->at] = duration_us;
+    window->at = (window->at + 1) % ATT_WINDOW;
+    window->count = window->count < ATT_WINDOW ? window->count + 1 : ATT_WINDOW;
+}
+
+static inline double att_window_median(const att_window_t *window)
+{
+    return att_median(window->values, window->count);
+}
+
+static inline double att_window_spread(const att_window_t *window)
+{
+    return att_relative_spread(window->values, window->count);
+}
+
+#endif
