@@ -1,0 +1,42 @@
+# The front door of attune. CMake builds, tests/ and demo/ do the work; this file only names it.
+# Assumed to be there: make, bash and what every Debian has. The rest comes from packages/*.txt.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+.DEFAULT_GOAL := help
+.PHONY: help demo check check-deep bench install clean packages build
+
+help:
+	@echo 'make demo        build attune, tune modelled and real collectives with it (no GPU needed)'
+	@echo 'make check       unit and system tests, also with address and undefined-behaviour checks'
+	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
+	@echo 'make bench       what attune costs: build/bench/hook.json'
+	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
+	@echo 'make packages    install the Debian packages that all of this needs'
+	@echo 'make clean       remove build/'
+
+packages:
+	@packages/install demo check
+
+build:
+	@packages/install demo
+	@cmake/build-preset release -DATTUNE_TESTS=OFF $(BUILD_OPTIONS)
+
+demo: build
+	@demo/demo.sh
+
+check: packages
+	@tests/check quick
+
+check-deep: packages
+	@tests/check deep
+
+bench: build
+	@bench/run
+
+install: BUILD_OPTIONS = '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
+install: build
+	@cmake --install build/release
+
+clean:
+	rm -rf build
