@@ -1,0 +1,73 @@
+#include "hook/abi/profiler_v6.h"
+
+#include "hook/profiler.h"
+
+static int init(void **context, uint64_t comm_id, int *mask, const char *comm_name, int nodes,
+                int ranks, int rank, att_nccl_logger_fn logger)
+{
+    *context = att_profiler_init(comm_id, mask, ranks, rank, logger, 6);
+    return ATT_NCCL_SUCCESS;
+}
+
+static int start_event(void *context, void **handle, att_event_v6_t *event)
+{
+    *handle = NULL;
+    switch (event->type) {
+    case ATT_EVENT_GROUP_API:
+        *handle = att_profiler_group(context);
+        break;
+    case ATT_EVENT_COLL_API:
+        *handle = att_profiler_coll_api(context, event->parent, event->coll_api.captured);
+        break;
+    case ATT_EVENT_COLL: {
+        const att_coll_event_t coll = {
+            .parent = event->parent,
+            .sequence = event->coll.sequence,
+            .function = event->coll.function,
+            .count = event->coll.count,
+            .datatype = event->coll.datatype,
+            .algorithm = event->coll.algorithm,
+            .protocol = event->coll.protocol,
+            .channels = event->coll.channels,
+            .warps = event->coll.warps,
+        };
+        *handle = att_profiler_coll(context, &coll);
+        break;
+    }
+    case ATT_EVENT_KERNEL_CH:
+        *handle = att_profiler_kernel_start(event->parent, event->kernel_ch.channel,
+                                            event->kernel_ch.time_ns);
+        break;
+    default:
+        break;
+    }
+    return ATT_NCCL_SUCCESS;
+}
+
+/* Nothing of ours ends here: Coll stops when it is enqueued, KernelCh brings its time before. */
+static int stop_event(void *handle)
+{
+    return ATT_NCCL_SUCCESS;
+}
+
+static int record_event_state(void *handle, int state, att_event_state_v6_t *arguments)
+{
+    if (state == ATT_STATE_KERNEL_CH_STOP && arguments != NULL)
+        att_profiler_kernel_stop(handle, arguments->kernel_ch.time_ns);
+    return ATT_NCCL_SUCCESS;
+}
+
+static int finalize(void *context)
+{
+    att_profiler_finalize(context);
+    return ATT_NCCL_SUCCESS;
+}
+
+__attribute__((visibility("default"))) const att_profiler_v6_t ncclProfiler_v6 = {
+    .name = "attune",
+    .init = init,
+    .start_event = start_event,
+    .stop_event = stop_event,
+    .record_event_state = record_event_state,
+    .finalize = finalize,
+};

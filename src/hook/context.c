@@ -1,0 +1,241 @@
+#include "hook/context.h"
+
+#include "base/log.h"
+#include "hook/device.h"
+#include "hook/library.h"
+#include "hook/pins.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+att_context_t att_context_idle;
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(att_context_t *) registry[ATT_CONTEXTS];
+static uint32_t registry_count;
+static att_context_t *free_contexts;
+
+/* From profiler init to tuner init of one communicator, which NCCL does on one thread. */
+static __thread att_context_t *arriving;
+
+att_context_t *att_context_at(uint32_t index)
+{
+    return index < ATT_CONTEXTS ? atomic_load_explicit(&registry[index], memory_order_acquire)
+                                : NULL;
+}
+
+/* What is the same for all contexts of a process is set here, once: late callbacks read it. */
+static att_context_t *allocate(const att_hook_t *hook)
+{
+    if (registry_count >= ATT_CONTEXTS)
+        return NULL;
+    att_context_t *context = calloc(1, sizeof *context);
+    if (context == NULL)
+        return NULL;
+    context->tasks = calloc(ATT_TABLE, sizeof *context->tasks);
+    if (context->tasks == NULL)
+        goto free_context;
+    if (posix_memalign((void **)&context->calls, 64, ATT_CALLS * sizeof *context->calls) != 0)
+        goto free_tasks;
+    memset(context->calls, 0, ATT_CALLS * sizeof *context->calls);
+    context->memory = hook->memory;
+    context->process_index = hook->process_index;
+    context->sink = (att_sink_t){hook->process, hook->ring};
+    context->index = registry_count;
+    atomic_store_explicit(&registry[registry_count++], context, memory_order_release);
+    return context;
+
+free_tasks:
+    free(context->tasks);
+free_context:
+    free(context);
+    return NULL;
+}
+
+att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint32_t ranks,
+                                  uint32_t rank, int *mask, uint32_t profiler_abi)
+{
+    pthread_mutex_lock(&registry_lock);
+    att_context_t *context = free_contexts;
+    if (context != NULL)
+        free_contexts = context->next_free;
+    else
+        context = allocate(hook);
+    pthread_mutex_unlock(&registry_lock);
+    arriving = context;
+    if (context == NULL)
+        return NULL;
+    context->mask = (_Atomic int *)mask;
+    context->comm_id = comm_id;
+    context->ranks = ranks;
+    context->rank = rank;
+    context->profiler_abi = profiler_abi;
+    context->has_profiler = true;
+    return context;
+}
+
+att_context_t *att_context_identify(uint64_t comm_id, uint64_t ranks)
+{
+    att_context_t *context = arriving;
+    arriving = NULL;
+    if (context == NULL || context->comm_id != comm_id || context->ranks != ranks)
+        return NULL;
+    return context;
+}
+
+bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi,
+                      att_nccl_logger_fn logger)
+{
+    att_segment_memory_t *memory = context->memory;
+    uint32_t group = att_segment_group(memory, context->comm_id, context->ranks, nodes);
+    uint32_t index = group == ATT_NONE ? ATT_NONE
+                                       : att_segment_add_member(memory, group, context->rank,
+                                                                context->process_index);
+    if (index == ATT_NONE)
+        return false;
+    att_segment_member_t *member = &memory->members[index];
+    att_device_t device = att_device_current(logger, memory->header.node_id);
+    char names[160];
+    const char *runtime_connect = getenv("NCCL_RUNTIME_CONNECT");
+    member->nccl_version = att_library_version(logger);
+    member->tuner_abi = tuner_abi;
+    member->profiler_abi = context->profiler_abi;
+    member->pinned = att_pins_read(names, sizeof names);
+    member->device_units = device.units;
+    member->clock_id = device.clock_id;
+    memcpy(member->device_id, device.uuid, sizeof member->device_id);
+    member->all_connected =
+        device.fabric || (runtime_connect != NULL && strcmp(runtime_connect, "0") == 0);
+    if (member->pinned != 0)
+        att_hook_say(logger, "not searched, because set by the user: %s", names);
+    context->member = member;
+    context->member_index = index;
+    context->tuner_abi = tuner_abi;
+    context->has_tuner = true;
+    att_segment_publish_member(memory, index);
+    atomic_store_explicit(&context->deciding, true, memory_order_relaxed);
+    return true;
+}
+
+/* With the registry locked. Both sides are gone: the lanes can go, the memory stays. */
+static void recycle(att_context_t *context)
+{
+    for (uint32_t i = 0; i < ATT_TABLE; i++)
+        free(context->tasks[i].lane);
+    memset(context->tasks, 0, ATT_TABLE * sizeof *context->tasks);
+    context->task_count = 0;
+    context->next_free = free_contexts;
+    free_contexts = context;
+}
+
+void att_context_leave_tuner(att_context_t *context)
+{
+    pthread_mutex_lock(&registry_lock);
+    if (context->has_tuner) {
+        context->has_tuner = false;
+        atomic_store_explicit(&context->deciding, false, memory_order_relaxed);
+        att_context_begin_batch(context, NULL, false);
+        att_context_flush(context);
+        att_segment_retire_member(context->memory, context->member_index);
+        if (!context->has_profiler)
+            recycle(context);
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+void att_context_leave_profiler(att_context_t *context)
+{
+    pthread_mutex_lock(&registry_lock);
+    if (context->has_profiler) {
+        context->has_profiler = false;
+        if (arriving == context)
+            arriving = NULL;
+        for (uint32_t i = 0; i < ATT_CALLS; i++)
+            att_call_abandon(&context->calls[i], &context->sink);
+        if (!context->has_tuner)
+            recycle(context);
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static void add(_Atomic uint64_t *total, uint64_t *part)
+{
+    if (*part != 0)
+        atomic_fetch_add_explicit(total, *part, memory_order_relaxed);
+    *part = 0;
+}
+
+void att_context_flush(att_context_t *context)
+{
+    att_segment_process_t *process = context->sink.process;
+    add(&process->decisions, &context->counts.decisions);
+    add(&process->untimed[ATT_UNTIMED_OFF], &context->counts.off);
+    add(&process->simulated, &context->counts.simulated);
+    add(&process->unseen, &context->counts.unseen);
+}
+
+void att_context_flush_all(void)
+{
+    pthread_mutex_lock(&registry_lock);
+    for (uint32_t i = 0; i < registry_count; i++) {
+        att_context_t *context = att_context_at(i);
+        if (context->has_tuner)
+            att_context_flush(context);
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+void att_context_begin_batch(att_context_t *context, void *group, bool stamped)
+{
+    att_batch_t *batch = &context->batch;
+    uint64_t serial = atomic_load_explicit(&batch->serial, memory_order_relaxed);
+    if (batch->decisions == 0)
+        context->counts.unseen += batch->apis;
+    else if (batch->stamped && att_call_take(att_context_call(context, serial), serial))
+        /* Its Coll event comes before the next batch or not at all. */
+        att_call_drop(att_context_call(context, serial), serial, ATT_UNTIMED_MISMATCH,
+                      &context->sink);
+    atomic_store_explicit(&batch->serial, serial + 1, memory_order_relaxed);
+    atomic_store_explicit(&batch->colls, 0, memory_order_relaxed);
+    batch->group = group;
+    batch->apis = 0;
+    batch->decisions = 0;
+    batch->chunks = 0;
+    batch->captured = false;
+    batch->stamped = stamped;
+    batch->launched = false;
+}
+
+att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t bytes,
+                                 const float cost_us[ATT_PAIR_COUNT])
+{
+    static att_log_site_t site;
+    att_task_entry_t *entry = att_task_find(context, key, bytes);
+    if (entry == NULL || entry->key != 0 || context->task_count >= ATT_CONTEXT_TASKS) {
+        atomic_store_explicit(&context->memory->header.full, 1, memory_order_relaxed);
+        return NULL;
+    }
+    entry->key = key;
+    entry->bytes = bytes;
+    entry->lane = NULL;
+    context->task_count++;
+    att_lane_t *mine = malloc(sizeof *mine);
+    if (mine == NULL)
+        return NULL;
+    uint32_t collective = key >> 21 & 7;
+    uint32_t task = att_segment_task(context->memory, context->member->group, collective, bytes,
+                                     key & ((1u << ATT_PAIR_COUNT) - 1), cost_us);
+    uint32_t lane = task == ATT_NONE
+                        ? ATT_NONE
+                        : att_segment_add_lane(context->memory, task, context->member_index);
+    if (lane == ATT_NONE) {
+        att_log_limited(&site, ATT_LOG_WARN,
+                        "the node's tables are full: further message sizes are not tuned");
+        free(mine);
+        return NULL;
+    }
+    att_lane_init(mine, context->memory, lane, context->process_index);
+    entry->lane = mine;
+    return mine;
+}

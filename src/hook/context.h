@@ -1,0 +1,156 @@
+/*
+ * context: one rank of one communicator, as NCCL knows it: the object behind both the profiler's
+ * and the tuner's context pointer.
+ *
+ * The profiler's init makes it and knows the rank; the tuner's init, next on the same thread, joins
+ * it with the group. A tuner without its profiler has no rank and gets att_context_idle, which
+ * changes nothing. A context's memory is never freed, only used again after both have finalized:
+ * a late callback finds memory that is still there and a serial number that no longer fits.
+ *
+ * NCCL calls one communicator from one thread at a time; what only getCollInfo, getChunkSize and
+ * CollApi events touch is plain. Coll and KernelCh events may come from other threads: they touch
+ * `calls` and what is atomic.
+ */
+#ifndef ATT_HOOK_CONTEXT_H
+#define ATT_HOOK_CONTEXT_H
+
+#include "base/fence.h"
+#include "hook/call.h"
+#include "hook/handle.h"
+#include "hook/hook.h"
+
+#define ATT_CONTEXTS      (1u << ATT_CONTEXT_BITS)
+#define ATT_CALLS         256  /* calls in flight per context, a power of two */
+#define ATT_TABLE         1024 /* entries of a context's task table, a power of two */
+#define ATT_CONTEXT_TASKS 768  /* tasks that it takes before it refuses */
+#define ATT_PROBES        16
+#define ATT_BATCH         16 /* decisions of a batch whose chunks can be told apart */
+
+/* Events that give a call its time: KernelCh events hang below Coll events. */
+#define ATT_STAMPS (ATT_EVENT_COLL | ATT_EVENT_KERNEL_CH)
+
+/* One decision of the batch, as getChunkSize needs it. KEEP: whatever pair NCCL chose. */
+typedef struct att_batch_entry {
+    int8_t collective, algorithm, protocol;
+    uint32_t chunk_bytes;
+} att_batch_entry_t;
+
+/* The callbacks of one outermost group (or lone call) on one communicator. */
+typedef struct att_batch {
+    _Atomic uint64_t serial; /* one per batch, from 1 */
+    _Atomic uint32_t colls;  /* Coll events that could not name their batch */
+    void *group;             /* parent of its CollApi events */
+    uint32_t apis;           /* CollApi events */
+    uint32_t decisions;
+    uint32_t chunks; /* decisions that ask for a chunk */
+    bool captured;   /* into a CUDA graph */
+    bool stamped;    /* KernelCh events were on when its calls were enqueued */
+    bool launched;   /* getChunkSize or Coll events came: no more decisions belong to it */
+    att_batch_entry_t entries[ATT_BATCH];
+} att_batch_t;
+
+/* key: bit 31 used, bits 21-23 collective, bits 0-20 legal pairs. lane NULL: no room, not tuned. */
+typedef struct att_task_entry {
+    uint64_t bytes;
+    uint32_t key;
+    att_lane_t *lane;
+} att_task_entry_t;
+
+/* Counts kept here and added to the segment in lots, so that ranks of one process do not fight for
+ * its cache line. */
+typedef struct att_counts {
+    uint64_t decisions, off, simulated, unseen;
+} att_counts_t;
+
+typedef struct att_context {
+    _Atomic bool deciding; /* identified, in a group and not finalized: getCollInfo may decide */
+    uint32_t index;
+    uint32_t tuner_abi;
+    uint32_t member_index;
+    _Atomic int *mask;            /* NCCL's event mask; shared by all communicators of one NCCL */
+    att_segment_memory_t *memory; /* NULL: idle */
+    att_segment_member_t *member;
+    att_task_entry_t *tasks;
+    att_call_t *calls;
+    att_sink_t sink;
+    att_counts_t counts;
+    att_batch_t batch;
+    uint64_t groups; /* GroupApi events seen */
+    uint64_t comm_id;
+    uint32_t task_count;
+    uint32_t ranks, rank;
+    uint32_t profiler_abi;
+    uint32_t process_index;
+    bool has_profiler, has_tuner;
+    struct att_context *next_free;
+} att_context_t;
+
+/* Decides nothing, counts nothing. */
+extern att_context_t att_context_idle;
+
+/* Profiler init: a context that the next tuner init of this thread for the same communicator finds.
+ * NULL when there is no more room. */
+att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint32_t ranks,
+                                  uint32_t rank, int *mask, uint32_t profiler_abi);
+/* Tuner init: the context that the profiler init before on this thread made; NULL when there is
+ * none, or for another communicator. */
+att_context_t *att_context_identify(uint64_t comm_id, uint64_t ranks);
+/* Join the node's group: from now on the context decides. False when a table is full. */
+bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi,
+                      att_nccl_logger_fn logger);
+void att_context_leave_tuner(att_context_t *context);
+void att_context_leave_profiler(att_context_t *context);
+
+/* NULL when there is none with this index. */
+att_context_t *att_context_at(uint32_t index);
+
+/* Add the counts to the segment. */
+void att_context_flush(att_context_t *context);
+void att_context_flush_all(void);
+
+/* Close the batch and begin the next one. */
+void att_context_begin_batch(att_context_t *context, void *group, bool stamped);
+
+/* First call of a task: make its lane. NULL when there is no room. */
+att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t bytes,
+                                 const float cost_us[ATT_PAIR_COUNT]);
+
+static inline uint32_t att_task_key(uint32_t collective, uint32_t legal_pairs)
+{
+    return 1u << 31 | collective << 21 | legal_pairs;
+}
+
+static inline uint32_t att_task_hash(uint32_t key, uint64_t bytes)
+{
+    return (uint32_t)(((bytes ^ (uint64_t)key << 32) * 0x9e3779b97f4a7c15u) >> 40);
+}
+
+/* The entry of (key, bytes), an unused one where it would go, or NULL: all probes are taken. */
+static inline att_task_entry_t *att_task_find(att_context_t *context, uint32_t key, uint64_t bytes)
+{
+    uint32_t at = att_task_hash(key, bytes);
+    for (uint32_t i = 0; i < ATT_PROBES; i++, at++) {
+        att_task_entry_t *entry = &context->tasks[at % ATT_TABLE];
+        if ((entry->key == key && entry->bytes == bytes) || entry->key == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static inline att_call_t *att_context_call(att_context_t *context, uint64_t serial)
+{
+    return &context->calls[serial % ATT_CALLS];
+}
+
+static inline bool att_context_decides(const att_context_t *context)
+{
+    return context != NULL && atomic_load_explicit(&context->deciding, memory_order_relaxed) &&
+           !att_hook_is_stopped();
+}
+
+static inline int att_context_mask(const att_context_t *context)
+{
+    return atomic_load_explicit(context->mask, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,46 @@
+#include "hook/pins.h"
+
+#include "base/segment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* NCCL_MAX_NCHANNELS and NCCL_MAX_CTAS are missing on purpose: they are ceilings, which NCCL keeps
+ * whatever a tuner asks for, so there is a choice left below them. */
+static const struct {
+    const char *name;
+    uint32_t pin;
+} variables[] = {
+    {"NCCL_ALGO", ATT_PIN_ALGORITHM},
+    {"NCCL_PROTO", ATT_PIN_PROTOCOL},
+    {"NCCL_P2P_DISABLE", ATT_PIN_TRANSPORT},
+    {"NCCL_P2P_LEVEL", ATT_PIN_TRANSPORT},
+    {"NCCL_SHM_DISABLE", ATT_PIN_TRANSPORT},
+    {"NCCL_NET_DISABLE_INTRA", ATT_PIN_TRANSPORT},
+    {"NCCL_MIN_NCHANNELS", ATT_PIN_CHANNELS},
+    {"NCCL_MIN_CTAS", ATT_PIN_CHANNELS},
+    {"NCCL_NTHREADS", ATT_PIN_THREADS},
+    {"NCCL_LL128_NTHREADS", ATT_PIN_THREADS},
+    {"NCCL_THREAD_THRESHOLDS", ATT_PIN_THREADS},
+    {"NCCL_BUFFSIZE", ATT_PIN_CHUNK},
+    {"NCCL_LL_BUFFSIZE", ATT_PIN_CHUNK},
+    {"NCCL_LL128_BUFFSIZE", ATT_PIN_CHUNK},
+    {"NCCL_NVLS_CHUNKSIZE", ATT_PIN_CHUNK},
+};
+
+uint32_t att_pins_read(char *names, size_t size)
+{
+    uint32_t pins = 0;
+    size_t used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i].name);
+        if (value == NULL || value[0] == '\0')
+            continue;
+        pins |= variables[i].pin;
+        int n =
+            snprintf(names + used, size - used, "%s%s", used > 0 ? ", " : "", variables[i].name);
+        used = n > 0 && (size_t)n < size - used ? used + (size_t)n : size - 1;
+    }
+    return pins;
+}

@@ -1,0 +1,15 @@
+/*
+ * pins: knobs that the user has set with NCCL's own variables. They win: attune does not search
+ * them. Any value pins, also the forms that only exclude ("^nvls", "LL,Simple;allreduce:^LL").
+ */
+#ifndef ATT_HOOK_PINS_H
+#define ATT_HOOK_PINS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ATT_PIN_* bits from the environment as it is now (NCCL has read its configuration files into it).
+ * `names` gets the variables, comma-separated, cut to size. */
+uint32_t att_pins_read(char *names, size_t size);
+
+#endif

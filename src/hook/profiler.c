@@ -1,0 +1,153 @@
+/* Hot path (all but init and finalize): no allocation, lock, system call or unbounded loop. */
+#include "hook/profiler.h"
+
+#include "base/names.h"
+#include "hook/context.h"
+#include "hook/datatype.h"
+
+void *att_profiler_init(uint64_t comm_id, int *mask, int ranks, int rank, att_nccl_logger_fn logger,
+                        uint32_t abi)
+{
+    const att_hook_t *hook = att_hook_attach(logger);
+    if (hook == NULL || mask == NULL || ranks < 2 || rank < 0)
+        return NULL;
+    return att_context_create(hook, comm_id, (uint32_t)ranks, (uint32_t)rank, mask, abi);
+}
+
+void att_profiler_finalize(void *pointer)
+{
+    if (pointer != NULL && !att_hook_is_stopped())
+        att_context_leave_profiler(pointer);
+}
+
+void *att_profiler_group(void *pointer)
+{
+    att_context_t *context = pointer;
+    if (!att_context_decides(context))
+        return NULL;
+    return att_handle_pack(ATT_HANDLE_GROUP, context->index, ++context->groups, 0);
+}
+
+void *att_profiler_coll_api(void *pointer, void *group, bool captured)
+{
+    att_context_t *context = pointer;
+    if (!att_context_decides(context))
+        return NULL;
+    att_batch_t *batch = &context->batch;
+    if (batch->decisions > 0 || batch->launched || group != batch->group || batch->apis == 0)
+        att_context_begin_batch(context, group,
+                                (att_context_mask(context) & ATT_EVENT_KERNEL_CH) != 0);
+    batch->apis++;
+    if (__builtin_expect(captured, 0)) {
+        batch->captured = true;
+        /* From now on without stamps, for good: see hook/tuner.c. */
+        atomic_store_explicit(&context->sink.process->capturing, 1, memory_order_relaxed);
+        atomic_fetch_and(context->mask, ~ATT_STAMPS);
+    }
+    return att_handle_pack(ATT_HANDLE_API, context->index,
+                           atomic_load_explicit(&batch->serial, memory_order_relaxed), 0);
+}
+
+/* Message bytes as the tuner counts them (ncclFuncMaxSendRecvCount, src/include/enqueue.h). */
+static uint64_t message_bytes(const att_context_t *context, int collective,
+                              const att_datatype_t *datatype, size_t count)
+{
+    uint64_t bytes = (uint64_t)count * datatype->bytes;
+    if (collective == ATT_COLLECTIVE_ALL_GATHER || collective == ATT_COLLECTIVE_REDUCE_SCATTER)
+        bytes *= context->ranks;
+    return bytes;
+}
+
+static void raise_channels(att_segment_member_t *member, uint32_t channels)
+{
+    uint32_t most = atomic_load_explicit(&member->channels, memory_order_relaxed);
+    while (most < channels && !atomic_compare_exchange_weak(&member->channels, &most, channels))
+        continue;
+}
+
+static void anomaly(const att_context_t *context)
+{
+    atomic_fetch_add_explicit(&context->sink.process->anomalies, 1, memory_order_relaxed);
+}
+
+void *att_profiler_coll(void *pointer, const att_coll_event_t *event)
+{
+    att_context_t *context = pointer;
+    if (!att_context_decides(context))
+        return NULL;
+    att_handle_t parent = att_handle_unpack(event->parent);
+    uint64_t serial;
+    if (parent.kind == ATT_HANDLE_API && parent.context == context->index) {
+        serial = parent.serial;
+    } else {
+        serial = atomic_load_explicit(&context->batch.serial, memory_order_relaxed);
+        atomic_fetch_add_explicit(&context->batch.colls, 1, memory_order_relaxed);
+    }
+    int collective = att_collective_parse(event->function);
+    int algorithm = att_algorithm_parse(event->algorithm);
+    int protocol = att_protocol_parse(event->protocol);
+    if (algorithm >= 0 && protocol >= 0)
+        atomic_fetch_or_explicit(&context->member->used_pairs, ATT_PAIR_BIT(algorithm, protocol),
+                                 memory_order_relaxed);
+    att_call_t *call = att_context_call(context, serial);
+    if (!att_call_take(call, serial)) {
+        /* A second event of the batch, or none that was to be timed. */
+        att_call_spoil(call, serial, ATT_UNTIMED_GROUPED, &context->sink);
+        return NULL;
+    }
+    const att_datatype_t *datatype = att_datatype_parse(event->datatype);
+    att_record_t *record = &call->record;
+    if (datatype == NULL || collective != record->collective || algorithm < 0 || protocol < 0 ||
+        message_bytes(context, collective, datatype, event->count) != record->bytes ||
+        (call->setting.algorithm != ATT_ALGORITHM_KEEP &&
+         (algorithm != call->setting.algorithm || protocol != call->setting.protocol))) {
+        att_call_drop(call, serial, ATT_UNTIMED_MISMATCH, &context->sink);
+        return NULL;
+    }
+    if (call->setting.channels == 0)
+        raise_channels(context->member, event->channels);
+    record->nccl_seq = event->sequence;
+    record->algorithm = (int8_t)algorithm;
+    record->protocol = (int8_t)protocol;
+    record->channels = (uint16_t)event->channels;
+    record->threads = (uint16_t)(event->warps * 32);
+    /* NCCL has turned these two into bytes: the type is not known. */
+    if (collective != ATT_COLLECTIVE_ALL_GATHER && collective != ATT_COLLECTIVE_BROADCAST)
+        record->datatype = datatype->number;
+    if (event->channels == 0 || event->channels > ATT_CALL_CHANNELS) {
+        /* CollNet: how many stamps will come is not said. */
+        att_call_drop(call, serial, ATT_UNTIMED_LOST, &context->sink);
+        return NULL;
+    }
+    att_call_time(call, serial, event->channels);
+    return att_handle_pack(ATT_HANDLE_COLL, context->index, serial, 0);
+}
+
+void *att_profiler_kernel_start(void *coll, uint32_t channel, uint64_t time_ns)
+{
+    att_handle_t parent = att_handle_unpack(coll);
+    if (parent.kind != ATT_HANDLE_COLL || att_hook_is_stopped())
+        return NULL;
+    att_context_t *context = att_context_at(parent.context);
+    if (context == NULL)
+        return NULL;
+    if (!att_call_start(att_context_call(context, parent.serial), parent.serial, channel,
+                        time_ns)) {
+        anomaly(context);
+        return NULL;
+    }
+    return att_handle_pack(ATT_HANDLE_KERNEL, parent.context, parent.serial, channel);
+}
+
+void att_profiler_kernel_stop(void *kernel, uint64_t time_ns)
+{
+    att_handle_t handle = att_handle_unpack(kernel);
+    if (handle.kind != ATT_HANDLE_KERNEL || att_hook_is_stopped())
+        return;
+    att_context_t *context = att_context_at(handle.context);
+    if (context == NULL)
+        return;
+    if (!att_call_stop(att_context_call(context, handle.serial), handle.serial, handle.channel,
+                       time_ns, &context->sink))
+        anomaly(context);
+}

@@ -1,0 +1,39 @@
+/*
+ * profiler: what NCCL's profiler plugin does, independent of the ABI version: recognise batches and
+ * capture (CollApi events), what really ran (Coll) and when (KernelCh). Handles are values
+ * (hook/handle.h); NULL means "no event of ours".
+ */
+#ifndef ATT_HOOK_PROFILER_H
+#define ATT_HOOK_PROFILER_H
+
+#include "hook/abi/nccl.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One Coll event in NCCL's words. count: AllGather and Broadcast in bytes (a rank's), ReduceScatter
+ * the received elements. */
+typedef struct att_coll_event {
+    void *parent; /* handle of its CollApi event */
+    uint64_t sequence;
+    const char *function;
+    size_t count;
+    const char *datatype;
+    const char *algorithm;
+    const char *protocol;
+    uint32_t channels;
+    uint32_t warps;
+} att_coll_event_t;
+
+/* *mask is NCCL's, set by the tuner's half; it must stay valid until finalize. */
+void *att_profiler_init(uint64_t comm_id, int *mask, int ranks, int rank, att_nccl_logger_fn logger,
+                        uint32_t abi);
+void att_profiler_finalize(void *context);
+
+void *att_profiler_group(void *context);
+void *att_profiler_coll_api(void *context, void *group, bool captured);
+void *att_profiler_coll(void *context, const att_coll_event_t *event);
+void *att_profiler_kernel_start(void *coll, uint32_t channel, uint64_t time_ns);
+void att_profiler_kernel_stop(void *kernel, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,266 @@
+/* Hot path (decide, chunk): no allocation, lock, system call or unbounded loop, except at the first
+ * call of a task and at a held word. */
+#include "hook/tuner.h"
+
+#include "hook/context.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
+                   att_nccl_logger_fn logger, uint32_t abi)
+{
+    *out = &att_context_idle;
+    const att_hook_t *hook = att_hook_attach(logger);
+    if (hook == NULL || ranks < 2)
+        return ATT_NCCL_SUCCESS;
+    att_context_t *context = att_context_identify(comm_id, ranks);
+    if (context == NULL) {
+        att_hook_say(logger,
+                     "communicator %#llx is not tuned: its rank is unknown without the "
+                     "profiler half (NCCL_PROFILER_PLUGIN)",
+                     (unsigned long long)comm_id);
+        return ATT_NCCL_SUCCESS;
+    }
+    if (!att_context_join(context, (uint32_t)nodes, abi, logger)) {
+        att_hook_say(logger, "communicator %#llx is not tuned: the node's tables are full",
+                     (unsigned long long)comm_id);
+        return ATT_NCCL_SUCCESS;
+    }
+    /* Always on: whether a call is captured must be known for every call, on every rank alike. */
+    atomic_fetch_or(context->mask, ATT_EVENT_COLL_API);
+    *out = context;
+    return ATT_NCCL_SUCCESS;
+}
+
+int att_tuner_finalize(void *pointer)
+{
+    att_context_t *context = pointer;
+    if (context != NULL && context->memory != NULL && !att_hook_is_stopped())
+        att_context_leave_tuner(context);
+    return ATT_NCCL_SUCCESS;
+}
+
+/* The pairs that NCCL may choose, as ATT_PAIR_BIT()s: topoGetAlgoInfo (src/enqueue.cc) takes the
+ * least entry that is not negative. */
+static uint32_t legal_pairs(const float *table, int algorithms, int protocols)
+{
+#ifdef __SSE2__
+    if (algorithms >= ATT_ALGORITHM_COUNT && protocols == ATT_PROTOCOL_COUNT) {
+        const __m128 zero = _mm_setzero_ps();
+        uint32_t pairs = table[20] >= 0.0f ? 1u << 20 : 0;
+        for (int i = 0; i < 20; i += 4)
+            pairs |= (uint32_t)_mm_movemask_ps(_mm_cmpge_ps(_mm_loadu_ps(table + i), zero)) << i;
+        return pairs;
+    }
+#endif
+    uint32_t pairs = 0;
+    for (int a = 0; a < algorithms && a < ATT_ALGORITHM_COUNT; a++)
+        for (int p = 0; p < protocols && p < ATT_PROTOCOL_COUNT; p++)
+            if (table[a * protocols + p] >= 0.0f)
+                pairs |= ATT_PAIR_BIT(a, p);
+    return pairs;
+}
+
+/* First call of a task, or one that found no room before. */
+static __attribute__((noinline)) att_lane_t *find_lane_slowly(att_context_t *context, uint32_t key,
+                                                              uint64_t bytes, const float *table,
+                                                              int algorithms, int protocols)
+{
+    att_task_entry_t *entry = att_task_find(context, key, bytes);
+    if (entry != NULL && entry->key == key)
+        return entry->lane;
+    float cost_us[ATT_PAIR_COUNT];
+    for (int a = 0; a < ATT_ALGORITHM_COUNT; a++)
+        for (int p = 0; p < ATT_PROTOCOL_COUNT; p++)
+            cost_us[a * ATT_PROTOCOL_COUNT + p] =
+                a < algorithms && p < protocols ? table[a * protocols + p] : -1.0f;
+    return att_context_add_task(context, key, bytes, cost_us);
+}
+
+/* Follow the agent's wish for stamps. A process that captures CUDA graphs gets none: there KernelCh
+ * events would put a host node into every graph. */
+static __attribute__((noinline)) void switch_stamps(att_context_t *context, bool on)
+{
+    if (on)
+        atomic_fetch_or(context->mask, ATT_STAMPS);
+    else
+        atomic_fetch_and(context->mask, ~ATT_STAMPS);
+    /* Without CollApi events (no NCCL; a host library may lack them) nothing else may end this
+     * batch. Not where getChunkSize follows: batches must then be the same on all ranks. */
+    if (context->batch.apis == 0 && context->tuner_abi < 6)
+        context->batch.launched = true;
+}
+
+/* A call that stamps or a trial make interesting: it yields a record, now or when it has run. */
+static __attribute__((noinline)) void note_call(att_context_t *context, const att_lane_t *lane,
+                                                const att_decision_t *decision)
+{
+    const att_batch_t *batch = &context->batch;
+    uint64_t serial = atomic_load_explicit(&batch->serial, memory_order_relaxed);
+    att_call_t *call = att_context_call(context, serial);
+    att_record_t record = {
+        .call = decision->call,
+        .bytes = lane->task->bytes,
+        .task = lane->shared->task,
+        .member = lane->shared->member,
+        .process = context->process_index,
+        .txn = decision->txn,
+        .collective = (uint8_t)lane->task->collective,
+        .algorithm = decision->setting.algorithm,
+        .protocol = decision->setting.protocol,
+        .source = ATT_TIME_NONE,
+        .datatype = 255,
+        .channels = decision->setting.channels,
+        .chunk_bytes = decision->setting.chunk_bytes,
+    };
+    if (batch->captured)
+        record.untimed = ATT_UNTIMED_CAPTURED;
+    else if (batch->apis > 1 || batch->decisions > 1)
+        record.untimed = ATT_UNTIMED_GROUPED;
+    else if (!batch->stamped)
+        record.untimed = ATT_UNTIMED_OFF;
+    else if (!att_call_claim(call, serial, &context->sink))
+        record.untimed = ATT_UNTIMED_FULL;
+    if (batch->decisions == 2 && batch->stamped) /* the first one is not alone any more */
+        att_call_spoil(call, serial, ATT_UNTIMED_GROUPED, &context->sink);
+    if (record.untimed != ATT_UNTIMED_NO) {
+        att_sink_put(&context->sink, &record);
+        return;
+    }
+    call->setting = decision->setting;
+    call->record = record;
+    att_call_publish(call, serial);
+}
+
+/* Write the setting into NCCL's table; false when it cannot be applied here. */
+static bool apply(const att_context_t *context, att_setting_t setting, uint32_t pairs, float *table,
+                  int protocols, int *channels)
+{
+    if (setting.transport != ATT_TRANSPORT_KEEP || setting.threads != 0 ||
+        (setting.chunk_bytes != 0 && context->tuner_abi < 6))
+        return false;
+    if (setting.algorithm != ATT_ALGORITHM_KEEP) {
+        if (setting.algorithm < 0 || setting.algorithm >= ATT_ALGORITHM_COUNT ||
+            setting.protocol < 0 || setting.protocol >= ATT_PROTOCOL_COUNT ||
+            (pairs & ATT_PAIR_BIT(setting.algorithm, setting.protocol)) == 0)
+            return false;
+        table[setting.algorithm * protocols + setting.protocol] = 0.0f;
+    }
+    if (setting.channels > 0)
+        *channels = setting.channels;
+    return true;
+}
+
+static void remember(att_batch_t *batch, int collective, att_setting_t setting)
+{
+    if (batch->decisions <= ATT_BATCH)
+        batch->entries[batch->decisions - 1] = (att_batch_entry_t){
+            (int8_t)collective, setting.algorithm, setting.protocol, setting.chunk_bytes};
+    batch->chunks += setting.chunk_bytes != 0;
+}
+
+int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, int algorithms,
+                     int protocols, int *channels)
+{
+    att_context_t *context = pointer;
+    if (!att_context_decides(context))
+        return ATT_NCCL_SUCCESS;
+    att_batch_t *batch = &context->batch;
+    att_segment_process_t *process = context->sink.process;
+    bool stamps_on = (att_context_mask(context) & ATT_STAMPS) == ATT_STAMPS;
+    if (batch->launched || atomic_load_explicit(&batch->serial, memory_order_relaxed) == 0 ||
+        atomic_load_explicit(&batch->colls, memory_order_relaxed) != 0)
+        att_context_begin_batch(context, NULL, stamps_on);
+    bool stamps_wanted = atomic_load_explicit(&process->timing, memory_order_relaxed) != 0 &&
+                         atomic_load_explicit(&process->capturing, memory_order_relaxed) == 0;
+    if (__builtin_expect(stamps_on != stamps_wanted, 0))
+        switch_stamps(context, stamps_wanted);
+
+    uint32_t pairs = legal_pairs(table, algorithms, protocols);
+    att_lane_t *lane = NULL;
+    if (__builtin_expect(pairs != 0 && (unsigned)collective < ATT_COLLECTIVE_COUNT, 1)) {
+        uint32_t key = att_task_key((uint32_t)collective, pairs);
+        const att_task_entry_t *entry = att_task_find(context, key, bytes);
+        lane = entry != NULL && entry->key == key
+                   ? entry->lane
+                   : find_lane_slowly(context, key, bytes, table, algorithms, protocols);
+    }
+    batch->decisions++;
+    if (__builtin_expect(lane == NULL, 0)) {
+        context->counts.simulated++;
+        remember(batch, collective, ATT_SETTING_KEEP);
+        return ATT_NCCL_SUCCESS;
+    }
+
+    att_decision_t decision = att_lane_next(lane);
+    context->counts.decisions++;
+    if (__builtin_expect(batch->captured, 0)) {
+        decision.setting = lane->schedule.entries[lane->schedule.count - 1].setting;
+        decision.trial = 0;
+        atomic_fetch_add_explicit(&process->frozen, 1, memory_order_relaxed);
+    }
+    remember(batch, collective, decision.setting);
+    if (!att_setting_is_keep(decision.setting) &&
+        __builtin_expect(!apply(context, decision.setting, pairs, table, protocols, channels), 0)) {
+        atomic_fetch_add_explicit(&lane->shared->refused, 1, memory_order_relaxed);
+        return ATT_NCCL_SYSTEM_ERROR;
+    }
+    if (__builtin_expect(stamps_wanted || batch->stamped || decision.trial, 0)) {
+        note_call(context, lane, &decision);
+        att_context_flush(context);
+    } else {
+        context->counts.off++;
+        if ((context->counts.decisions & 63) == 0)
+            att_context_flush(context);
+    }
+    return ATT_NCCL_SUCCESS;
+}
+
+/* ncclProtoGrainSize (src/include/device.h): NCCL floors to it, and divides by what is left. */
+static uint32_t grain(int protocol)
+{
+    return protocol == ATT_PROTOCOL_LL ? 16 : protocol == ATT_PROTOCOL_LL128 ? 1920 : 512;
+}
+
+/* The slots of these are sized for NCCL's own chunk (src/transport/nvls.cc), which its clamp does
+ * not know. */
+static bool never_above(int algorithm)
+{
+    return algorithm == ATT_ALGORITHM_NVLS || algorithm == ATT_ALGORITHM_NVLS_TREE ||
+           algorithm == ATT_ALGORITHM_COLLNET_DIRECT || algorithm == ATT_ALGORITHM_COLLNET_CHAIN;
+}
+
+int att_tuner_chunk(void *pointer, int collective, int algorithm, int protocol, size_t *chunk)
+{
+    att_context_t *context = pointer;
+    if (!att_context_decides(context))
+        return ATT_NCCL_SUCCESS;
+    att_batch_t *batch = &context->batch;
+    batch->launched = true;
+    if (__builtin_expect(batch->chunks == 0, 1))
+        return ATT_NCCL_SUCCESS;
+    if (batch->decisions > ATT_BATCH || (unsigned)protocol >= ATT_PROTOCOL_COUNT)
+        return ATT_NCCL_SUCCESS;
+    uint32_t matches = 0;
+    uint32_t wanted = 0;
+    for (uint32_t i = 0; i < batch->decisions; i++) {
+        const att_batch_entry_t *entry = &batch->entries[i];
+        if (entry->collective == collective &&
+            (entry->algorithm == ATT_ALGORITHM_KEEP ||
+             (entry->algorithm == algorithm && entry->protocol == protocol))) {
+            matches++;
+            wanted = entry->chunk_bytes;
+        }
+    }
+    if (matches != 1 || wanted == 0)
+        return ATT_NCCL_SUCCESS;
+    uint32_t step = grain(protocol);
+    size_t value = wanted / step * step;
+    if (value < step)
+        value = step;
+    if (!never_above(algorithm) || value < *chunk)
+        *chunk = value;
+    return ATT_NCCL_SUCCESS;
+}
