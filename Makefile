@@ -1,4 +1,4 @@
-# The front door of attune. CMake builds, tests/ and demo/ do the work; this file only names it.
+# The front door of attune. CMake builds, tests/ and bench/ do the work; this file only names it.
 # Assumed to be there: make, bash and what every Debian has. The rest comes from packages/*.txt.
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
@@ -23,7 +23,7 @@ build:
 	@cmake/build-preset release -DATTUNE_TESTS=OFF $(BUILD_OPTIONS)
 
 demo: build
-	@demo/demo.sh
+	@bench/demo/demo.sh
 
 check: packages
 	@tests/check quick
