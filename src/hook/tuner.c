@@ -198,7 +198,6 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     context->counts.decisions++;
     if (__builtin_expect(batch->captured, 0)) {
         decision.setting = lane->schedule.entries[lane->schedule.count - 1].setting;
-        decision.trial = 0;
         atomic_fetch_add_explicit(&process->frozen, 1, memory_order_relaxed);
     }
     remember(batch, collective, decision.setting);
