@@ -1,9 +1,7 @@
 /*
- * random: tries settings drawn at random and keeps the fastest. A complete strategy, to start your
- * own from. It is hard to beat when nothing is known about the surface, and easy otherwise.
- *
- * Every draw takes a subspace (algorithm, protocol, transport), then each of its free knobs.
- * Chunks are drawn in log scale: from 4K to 2M, 8K is as likely as 1M; one in eight keeps NCCL's.
+ * random: tries settings drawn at random and keeps the fastest. A complete strategy, to start
+ * your own from. Every draw takes a subspace (algorithm, protocol, transport), then each of its
+ * free knobs; chunks in log scale (8K is as likely as 1M), one in eight keeps NCCL's.
  */
 #include "attune/strategy.h"
 
@@ -92,17 +90,9 @@ static int best(void *state, att_setting_t *setting)
     return ATT_STRATEGY_OK;
 }
 
-ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {.abi = ATT_STRATEGY_ABI,
-                                                            .size = sizeof attune_strategy,
-                                                            .name = "random",
-                                                            .version = "1",
-                                                            .description =
-                                                                "draws settings at random",
-                                                            .parameters = parameters,
-                                                            .parameter_count = 1,
-                                                            .flags = ATT_STRATEGY_BATCH,
-                                                            .create = create,
-                                                            .ask = ask,
-                                                            .tell = tell,
-                                                            .best = best,
-                                                            .destroy = free};
+// clang-format off
+ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
+    .abi = ATT_STRATEGY_ABI, .size = sizeof attune_strategy, .name = "random", .version = "1",
+    .description = "draws settings at random", .parameters = parameters, .parameter_count = 1,
+    .flags = ATT_STRATEGY_BATCH, .create = create, .ask = ask, .tell = tell, .best = best,
+    .destroy = free};
