@@ -360,7 +360,11 @@ void att_config_print_help(FILE *out, uint32_t program)
         }
         int width = fprintf(out, "  --%s%s%s", row->flag, row->argument != NULL ? " " : "",
                             row->argument != NULL ? row->argument : "");
-        fprintf(out, "%*s%s\n", width < 28 ? 28 - width : 1, "", row->help);
+        if (width > 26) {
+            fputc('\n', out);
+            width = 0;
+        }
+        fprintf(out, "%*s%s\n", 28 - width, "", row->help);
         fprintf(out, "%28s", "");
         if (row->accepts != NULL)
             fprintf(out, "%s; ", row->accepts);

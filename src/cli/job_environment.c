@@ -5,7 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOOK_FILE "libattune-nccl.so"
+/* Names of attune's own plugin: the file, and what NCCL makes of NCCL_TUNER_PLUGIN=attune. */
+static const char *const own_names[] = {"libattune-nccl.so", "attune", "libnccl-tuner-attune.so",
+                                        "libnccl-profiler-attune.so"};
+
+static bool names_attune(const char *value)
+{
+    const char *slash = strrchr(value, '/');
+    for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
+        if (strcmp(slash != NULL ? slash + 1 : value, own_names[i]) == 0)
+            return true;
+    return false;
+}
 
 static const char *const plugin_variables[] = {"NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"};
 
@@ -15,8 +26,7 @@ int att_job_environment_check(att_error_t *error)
         const char *value = getenv(plugin_variables[i]);
         if (value == NULL || value[0] == '\0')
             continue;
-        const char *slash = strrchr(value, '/');
-        if (strcmp(slash != NULL ? slash + 1 : value, HOOK_FILE) != 0)
+        if (!names_attune(value))
             return att_fail(error, ATT_EUSAGE,
                             "%s is set to '%.100s'; attune cannot be chained with another plugin: "
                             "unset it",

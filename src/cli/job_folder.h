@@ -1,6 +1,6 @@
 /*
- * job folder: the run folder as `attune run` makes it, and its manifest.json (what was run, when, where, with which
- * options and environment, and how it ended).
+ * job folder: the run folder as `attune run` makes it, and its manifest.json (what was run, when,
+ * where, with which options and environment, and how it ended).
  */
 #ifndef ATT_CLI_JOB_FOLDER_H
 #define ATT_CLI_JOB_FOLDER_H

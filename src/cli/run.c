@@ -157,8 +157,10 @@ static void report(run_t *run)
         print_summary(run, &summary, file);
         fclose(file);
     }
-    if (!run->config.quiet)
+    if (!run->config.quiet) {
+        fputc('\n', stderr);
         print_summary(run, &summary, stderr);
+    }
     att_tasks_free(&tasks);
 }
 

@@ -1,6 +1,6 @@
 /*
- * run: `attune run [options] -- command...`: starts the sidecar on this node, gives the command what
- * the hook needs, runs it, stops the sidecar, and leaves the run folder.
+ * run: `attune run [options] -- command...`: starts the sidecar on this node, gives the command
+ * what the hook needs, runs it, stops the sidecar, and leaves the run folder.
  */
 #ifndef ATT_CLI_RUN_H
 #define ATT_CLI_RUN_H

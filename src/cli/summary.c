@@ -196,8 +196,7 @@ static void print_coverage(const att_tasks_t *t, FILE *out)
     }
     fprintf(out, "%s; %llu frozen, %llu unseen, %llu records dropped, %llu anomalies\n",
             separator[0] == ',' ? ")" : "", (unsigned long long)t->coverage.frozen,
-            (unsigned long long)t->coverage.unseen,
-            (unsigned long long)(t->coverage.dropped + t->agent.dropped),
+            (unsigned long long)t->coverage.unseen, (unsigned long long)t->coverage.dropped,
             (unsigned long long)t->coverage.anomalies);
 }
 
@@ -218,7 +217,7 @@ static void print_checks(const att_findings_t *f, FILE *out)
 void att_summary_print(const att_summary_t *s, FILE *out)
 {
     const att_tasks_t *t = s->tasks;
-    fprintf(out, "\n# %s: %d ranks on %s%s%s", s->name, s->ranks,
+    fprintf(out, "# %s: %d ranks on %s%s%s", s->name, s->ranks,
             strcmp(s->fabric, "gpu") == 0 ? "NCCL" : "the host fabric, ",
             strcmp(s->fabric, "gpu") == 0 ? "" : s->fabric, s->surface != NULL ? " " : "");
     fprintf(out, "%s%s%s\n", s->surface != NULL ? s->surface : "",

@@ -1,0 +1,226 @@
+# attune run: what the command gets, what comes back, what is left in the run folder.
+# bats file_tags=cpu
+
+load setup
+load run-setup
+
+@test "the exit status is the command's own" {
+    attune_with_fake
+    run attune run -- true
+    expect_status 0
+    run attune run -- sh -c 'exit 7'
+    expect_status 7
+    run attune run sh -c 'exit 8'
+    expect_status 8
+}
+
+@test "a command that a signal ended gives 128+n" {
+    attune_with_fake
+    run attune run -- sh -c 'kill -9 $$'
+    expect_status 137
+    run attune run -- sh -c 'kill -TERM $$'
+    expect_status 143
+}
+
+@test "a command that is not there gives 127, one that cannot be run 126, in one line" {
+    attune_with_fake
+    run -127 --separate-stderr attune run -- ./nothing-here
+    expect_status 127
+    expect_one_line './nothing-here cannot be run: No such file'
+    echo text >plain
+    run --separate-stderr attune run -- ./plain
+    expect_status 126
+    expect_one_line './plain cannot be run: Permission denied'
+    run jq -r .exit_status attune-*/manifest.json
+    expect_output '^127$'
+    expect_output '^126$'
+}
+
+@test "the command gets the hook, the run and the segment's place" {
+    attune_with_fake
+    NCCL_DEBUG=WARN run --separate-stderr attune run --run-dir out/here --run-id the-run --node n1 -- env
+    expect_status 0
+    expect_output "^NCCL_TUNER_PLUGIN=$PWD/tree/lib/libattune-nccl.so$"
+    expect_output "^NCCL_PROFILER_PLUGIN=$PWD/tree/lib/libattune-nccl.so$"
+    expect_output "^NCCL_RUNTIME_CONNECT=0$"
+    expect_output "^NCCL_DEBUG=WARN$"
+    expect_output "^ATTUNE_RUN_ID=the-run$"
+    expect_output "^ATTUNE_NODE=n1$"
+    expect_output "^ATTUNE_RUN_DIR=$PWD/out/here$"
+    expect_output "^ATTUNE_SHM_DIR=$ATTUNE_SHM_DIR$"
+    reject_output "^ATTUNE_FABRIC_MODE="
+}
+
+@test "the sidecar gets every option, an own session and no job variables" {
+    attune_with_fake
+    NCCL_DEBUG=WARN attune run --run-dir out --max-cost 2% --samples 7 --observe -- true
+    run cat out/fake-arguments
+    expect_output "^--run-dir=$PWD/out$"
+    expect_output '^--max-cost=2%$'
+    expect_output '^--samples=7$'
+    expect_output '^--observe=yes$'
+    expect_output '^--run-id=[0-9]{8}-[0-9]{6}-[0-9a-f]{4}$'
+    run cat out/fake-environment
+    expect_output '^OMPI_ALLOW_RUN_AS_ROOT=1$'
+    expect_output '^NCCL_DEBUG=WARN$'
+    reject_output '^NCCL_TUNER_PLUGIN='
+    run cat out/attuned.log
+    expect_output 'the log of the stand-in'
+}
+
+@test "a user's NCCL_RUNTIME_CONNECT stays, and --log info explains it" {
+    attune_with_fake
+    NCCL_RUNTIME_CONNECT=1 run attune run --log info -- env
+    expect_output '^NCCL_RUNTIME_CONNECT=1$'
+    expect_output "NCCL_RUNTIME_CONNECT=1 is the user's"
+    run attune run --log info -- true
+    expect_output 'NCCL_RUNTIME_CONNECT=0: .*device memory'
+    run attune run -- true
+    reject_output 'NCCL_RUNTIME_CONNECT'
+}
+
+@test "standard output is the command's; the table goes to standard error and summary.txt" {
+    attune_with_fake two-tasks.json
+    run --separate-stderr attune run --run-dir out -- echo hello
+    expect_status 0
+    [ "$output" = hello ] || fail 'standard output is not the command'
+    output=$stderr
+    expect_output 'allgather 80M x8 +ring/simple ch=8 +ring/simple ch=20 chunk=128K +30\.08 +38\.62 +26\.32 +33\.79 +1\.284x +41 +350'
+    expect_output "allreduce 1M x8 +tree/ll ch=16 +kept NCCL's choice +10\.49 +10\.49 +18\.35 +18\.35 +1\.000x +38 +310"
+    expect_output 'gain 0\.3 % is within the noise'
+    expect_output 'cost: trials lost 12\.345 ms of 4\.568 s run time \(0\.27 %\)'
+    expect_output 'coverage: 10000 calls, 8000 timed, 2000 not \(off 1990, lost 10\); 3 frozen, 4 unseen'
+    expect_output 'waits: 7 calls waited for a decision .*longest 123\.4 us'
+    expect_output "run folder: $PWD/out"
+    diff out/summary.txt <(printf '%s\n' "$stderr") || fail 'summary.txt differs'
+}
+
+@test "--quiet prints nothing and writes the run folder all the same" {
+    attune_with_fake two-tasks.json
+    run attune run --quiet --run-dir out -- true
+    expect_status 0
+    [ -z "$output" ] || fail 'expected silence'
+    [ -s out/summary.json ] && [ -s out/tuner.csv ] && [ -s out/summary.txt ]
+}
+
+@test "the run folder tells what was run, how it ended and what was found" {
+    attune_with_fake two-tasks.json
+    run attune run --run-dir out --run-id r1 -- sh -c 'exit 3' 'an argument'
+    expect_status 3
+    jq -e '.version == 1 and .run_id == "r1" and .exit_status == 3 and .duration_s >= 0 and
+           .command == ["sh", "-c", "exit 3", "an argument"] and .argv[0] == "run" and
+           (.host | length > 0) and (.started | endswith("Z")) and (.ended | endswith("Z")) and
+           .options["max-cost"] == "5%" and .environment.NCCL_RUNTIME_CONNECT == "0" and
+           (.environment | keys | all(startswith("NCCL_") or startswith("ATTUNE_"))) and
+           .sidecar.end == "exit status 0"' out/manifest.json || fail "$(cat out/manifest.json)"
+    jq -e '.version == 1 and (.runs | length == 1) and
+           (.runs[0] | .name == "out" and .fabric == "gpu" and .surface == null and
+            .load == "none" and .ranks == 8 and .mismatches == null and .result_errors == null and
+            (.tasks | length == 2)) and
+           (.runs[0].tasks[0] | .collective == "allgather" and .bytes == 83886080 and
+            (.default_gbs - 30.08 | fabs) < 0.001 and (.tuned_gbs - 38.62 | fabs) < 0.001 and
+            (.tuned_busbw_gbs - 33.7925 | fabs) < 0.001 and (.speedup - 1.28391 | fabs) < 0.0001 and
+            .trials == 41 and .calls == 350 and .kept_default == false and
+            .setting == {"algorithm": "ring", "protocol": "simple", "transport": "keep",
+                         "channels": 20, "threads": 0, "chunk": 131072})' out/summary.json ||
+        fail "$(cat out/summary.json)"
+    [ -e out/fake-end ] || fail 'the sidecar was not asked to end'
+}
+
+@test "what the fabric and the driver found is in the summary" {
+    attune_with_fake two-tasks.json
+    attune run --quiet --run-dir out -- sh -c '
+        echo "{\"version\":1,\"fabric\":\"model\",\"surface\":\"s\",\"load\":\"heavy\",\"ranks\":8,\"calls\":100,\"mismatches\":0}" >$ATTUNE_RUN_DIR/fabric-1.json
+        echo "{\"version\":1,\"fabric\":\"model\",\"surface\":\"s\",\"load\":\"heavy\",\"ranks\":8,\"calls\":50,\"mismatches\":2}" >$ATTUNE_RUN_DIR/fabric-2.json
+        echo "{\"version\":1,\"result_errors\":3}" >$ATTUNE_RUN_DIR/bench-1.json'
+    jq -e '.runs[0] | .fabric == "model" and .surface == "s" and .load == "heavy" and
+           .mismatches == 2 and .result_errors == 3' out/summary.json || fail "$(cat out/summary.json)"
+    grep -q 'checks: 2 mismatches between ranks in 150 calls; 3 wrong results' out/summary.txt
+}
+
+@test "signals to attune are passed on to the command" {
+    attune_with_fake
+    local name
+    for name in TERM INT HUP USR1; do
+        # A shell starts background commands with SIGINT ignored.
+        env --default-signal="$name" attune run --quiet --run-dir "out-$name" -- sh -c "
+            trap 'echo got >got-$name; exit 21' $name
+            : >ready-$name
+            while :; do sleep 0.05; done" &
+        wait_for 20 test -e "ready-$name"
+        kill -s "$name" $!
+        status=0
+        wait $! || status=$?
+        expect_status 21
+        [ -e "got-$name" ] || fail "SIG$name did not arrive"
+    done
+}
+
+@test "the job outlives a sidecar that dies, and one line says so" {
+    attune_with_fake two-tasks.json mortal
+    run --separate-stderr attune run --quiet --run-dir out -- sh -c '
+        : >$ATTUNE_RUN_DIR/die; sleep 1; echo finished; exit 5'
+    expect_status 5
+    expect_output '^finished$'
+    expect_one_line 'the sidecar is gone \(killed by signal 9.*the job goes on'
+    jq -e '.sidecar.end | startswith("killed by signal 9")' out/manifest.json
+    jq -e '.runs[0].tasks | length == 2' out/summary.json
+}
+
+@test "a sidecar that is deaf to SIGTERM is killed" {
+    attune_with_fake two-tasks.json stubborn
+    run attune run --quiet --run-dir out -- true
+    expect_status 0
+    jq -e '.sidecar.end | startswith("killed by signal 9")' out/manifest.json
+}
+
+@test "the sidecar ends when attune itself is killed" {
+    attune_with_fake
+    attune run --quiet --run-dir out -- sh -c 'echo $$ >ready; exec sleep 5' 3>&- &
+    local attune=$!
+    wait_for 20 test -s ready
+    kill -9 $attune
+    wait_for 5 test -e out/fake-end
+    kill -9 "$(cat ready)"
+}
+
+@test "no tasks: one line says that no collective was seen" {
+    attune_with_fake
+    echo '{"version":1,"attune":"0.1.0","nccl_version":0,"device":"","state":"finished","agent":{},"coverage":{},"cost":{},"tasks":[]}' >none.json
+    FAKE_TASKS=$PWD/none.json run attune run --run-dir out -- true
+    expect_status 0
+    expect_output 'no collective was seen'
+    jq -e '.runs[0].tasks == []' out/summary.json
+}
+
+@test "two runs at once do not disturb each other" {
+    attune_with_fake two-tasks.json
+    attune run --quiet --run-dir a -- sleep 0.5 &
+    local first=$!
+    attune run --quiet --run-dir b -- sleep 0.5 &
+    wait $first && wait $!
+    [ -s a/summary.json ] && [ -s b/summary.json ]
+    [ "$(jq -r .run_id a/manifest.json)" != "$(jq -r .run_id b/manifest.json)" ]
+}
+
+@test "on the modelled fabric: tuned, equal on all ranks, no segment left" {
+    needs_parts
+    run attune run --fabric model --surface a40-nvlink-8-allgather --run-dir out --max-cost 0 -- \
+        attune bench --collective allgather -b 80M -e 80M -n 1500 -g 8
+    expect_status 0
+    expect_output 'allgather 80M x8 '
+    jq -e '.runs[0] | .fabric == "model" and .surface == "a40-nvlink-8-allgather" and
+           .mismatches == 0 and .result_errors == 0 and .tasks[0].speedup >= 0.97 and
+           .tasks[0].trials > 0' out/summary.json || fail "$(cat out/summary.json)"
+    [ -s out/trials.jsonl ]
+    [ -z "$(ls "$ATTUNE_SHM_DIR")" ] || fail "left: $(ls "$ATTUNE_SHM_DIR")"
+}
+
+@test "on the real fabric: every size is tuned or kept, results are right" {
+    needs_parts
+    run attune run --fabric real --run-dir out --max-cost 0 -- \
+        attune bench --collective allreduce -b 64K -e 256K -f 4 -n 400 -g 2
+    expect_status 0
+    jq -e '.runs[0] | .fabric == "real" and .mismatches == 0 and .result_errors == 0 and
+           (.tasks | length == 2)' out/summary.json || fail "$(cat out/summary.json)"
+}

@@ -1,0 +1,26 @@
+# For the tests of `attune run`: an installed tree whose sidecar is the stand-in, and a check that the
+# real parts are there.
+
+# attune_with_fake [TASKS-FILE [BEHAVIOUR]]: from now on `attune` is a copy beside tests/system/fake/attuned,
+# which leaves tests/data/tasks/TASKS-FILE as tasks.json.
+attune_with_fake() {
+    mkdir -p tree/bin tree/lib
+    cp "$ATTUNE_BUILD/bin/attune" "$ATTUNE_ROOT/tests/system/fake/attuned" tree/bin/
+    : >tree/lib/libattune-nccl.so
+    [ ! -d "$ATTUNE_BUILD/lib/attune" ] || ln -s "$ATTUNE_BUILD/lib/attune" tree/lib/attune
+    [ -e tree/lib/attune/libattune-strategy-coordinate_descent.so ] ||
+        export ATTUNE_OBSERVE=yes # no strategy is looked up then
+    export PATH=$PWD/tree/bin:$PATH
+    [ -z "${1:-}" ] || export FAKE_TASKS=$ATTUNE_ROOT/tests/data/tasks/$1
+    [ -z "${2:-}" ] || export FAKE_SIDECAR=$2
+}
+
+# Skip when a part of the real thing is not built.
+needs_parts() {
+    local part
+    for part in bin/attuned lib/libattune-nccl.so fabric/libnccl.so.2 \
+        lib/attune/libattune-strategy-coordinate_descent.so; do
+        [ -e "$ATTUNE_BUILD/$part" ] || skip "$part is not built"
+    done
+    attune help | grep -q '^  bench ' || skip 'attune bench is not built'
+}

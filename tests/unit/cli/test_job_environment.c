@@ -1,0 +1,99 @@
+/* job environment: what the command gets, and which plugins of the user are refused. */
+#include "cli/job_environment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int clear(void **state)
+{
+    unsetenv("NCCL_TUNER_PLUGIN");
+    unsetenv("NCCL_PROFILER_PLUGIN");
+    unsetenv("NCCL_RUNTIME_CONNECT");
+    unsetenv("LD_LIBRARY_PATH");
+    for (size_t i = 0; i < att_option_row_count; i++)
+        unsetenv(att_option_rows[i].variable);
+    return 0;
+}
+
+static void other_plugins_are_refused(void **state)
+{
+    att_error_t e = {""};
+    assert_int_equal(att_job_environment_check(&e), ATT_OK);
+    setenv("NCCL_TUNER_PLUGIN", "", 1);
+    assert_int_equal(att_job_environment_check(&e), ATT_OK);
+    setenv("NCCL_TUNER_PLUGIN", "/elsewhere/libattune-nccl.so", 1);
+    setenv("NCCL_PROFILER_PLUGIN", "libattune-nccl.so", 1);
+    assert_int_equal(att_job_environment_check(&e), ATT_OK);
+    setenv("NCCL_PROFILER_PLUGIN", "attune", 1);
+    assert_int_equal(att_job_environment_check(&e), ATT_OK);
+    setenv("NCCL_PROFILER_PLUGIN", "inspector", 1);
+    assert_int_equal(att_job_environment_check(&e), -ATT_EUSAGE);
+    assert_non_null(strstr(e.text, "NCCL_PROFILER_PLUGIN"));
+    assert_non_null(strstr(e.text, "'inspector'"));
+    assert_non_null(strstr(e.text, "unset it"));
+    setenv("NCCL_TUNER_PLUGIN", "none", 1);
+    assert_int_equal(att_job_environment_check(&e), -ATT_EUSAGE);
+    assert_non_null(strstr(e.text, "NCCL_TUNER_PLUGIN"));
+    setenv("NCCL_TUNER_PLUGIN", "/a/libattune-nccl.so/other.so", 1);
+    assert_int_equal(att_job_environment_check(&e), -ATT_EUSAGE);
+}
+
+static void apply_to_job(const char *fabric)
+{
+    att_places_t places = {.hook = "/x/libattune-nccl.so", .fabric = "/x/fabric"};
+    att_job_folder_t folder = {.path = "/runs/r", .run_id = "r"};
+    att_config_t config;
+    att_error_t e = {""};
+    assert_int_equal(att_config_init(&config, &e), ATT_OK);
+    assert_int_equal(att_config_set(&config, "fabric", fabric, "x", &e), ATT_OK);
+    assert_int_equal(att_config_set(&config, "surface", "s", "x", &e), ATT_OK);
+    assert_int_equal(att_config_set(&config, "load", "heavy", "x", &e), ATT_OK);
+    if (att_job_environment_set(&places, &config, &folder, &e) != ATT_OK)
+        fail_msg("%s", e.text);
+    att_config_free(&config);
+}
+
+static void without_fabric(void **state)
+{
+    setenv("LD_LIBRARY_PATH", "/mine", 1);
+    apply_to_job("none");
+    assert_string_equal(getenv("NCCL_TUNER_PLUGIN"), "/x/libattune-nccl.so");
+    assert_string_equal(getenv("NCCL_PROFILER_PLUGIN"), "/x/libattune-nccl.so");
+    assert_string_equal(getenv("NCCL_RUNTIME_CONNECT"), "0");
+    assert_string_equal(getenv("ATTUNE_RUN_ID"), "r");
+    assert_string_equal(getenv("ATTUNE_RUN_DIR"), "/runs/r");
+    assert_string_equal(getenv("ATTUNE_SHM_DIR"), "/dev/shm");
+    assert_string_equal(getenv("LD_LIBRARY_PATH"), "/mine");
+    assert_null(getenv("ATTUNE_NODE"));
+    assert_null(getenv("ATTUNE_FABRIC_MODE"));
+}
+
+static void with_fabric(void **state)
+{
+    setenv("NCCL_RUNTIME_CONNECT", "1", 1);
+    setenv("LD_LIBRARY_PATH", "/mine:/yours", 1);
+    apply_to_job("model");
+    assert_string_equal(getenv("LD_LIBRARY_PATH"), "/x/fabric:/mine:/yours");
+    assert_string_equal(getenv("ATTUNE_FABRIC_MODE"), "model");
+    assert_string_equal(getenv("ATTUNE_FABRIC_SURFACE"), "s");
+    assert_string_equal(getenv("ATTUNE_FABRIC_LOAD"), "heavy");
+    assert_string_equal(getenv("NCCL_RUNTIME_CONNECT"), "1");
+    clear(state);
+    apply_to_job("model");
+    assert_string_equal(getenv("LD_LIBRARY_PATH"), "/x/fabric");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(other_plugins_are_refused, clear),
+        cmocka_unit_test_setup(without_fabric, clear),
+        cmocka_unit_test_setup(with_fabric, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
