@@ -1,0 +1,414 @@
+#include "cli/bench_sweep.h"
+
+#include "base/clock.h"
+#include "cli/bench_candidate.h"
+#include "cli/bench_sweep_report.h"
+#include "cli/tasks_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A setting whose first call takes longer than this times NCCL's choice leaves the sweep. */
+#define SLOW_FIRST 3.0
+/* ... and later, when its median is above this times the best. */
+#define SLOW_LATER    1.5
+#define MOST_CHANNELS 32
+
+struct sweep {
+    att_bench_driver_t *driver;
+    const att_bench_job_t *job;
+    att_tasks_t tuned; /* of --also */
+    json_t *tasks;     /* driver 0 */
+    uint64_t wrong;
+};
+
+/* One row being swept. */
+struct row {
+    const att_shape_t *shape;
+    int batch;
+    uint32_t legal_pairs;
+    int native_pair;
+    att_candidates_t grid, finals;
+};
+
+static int meet(struct sweep *s, att_error_t *error)
+{
+    return att_world_barrier(s->job->world) == 0 ? ATT_OK : att_world_failure(s->job->world, error);
+}
+
+/* Put a setting in force on all ranks; no call is in flight before or after. */
+static int apply(struct sweep *s, att_setting_t setting, att_error_t *error)
+{
+    int rc = meet(s, error);
+    if (rc == 0 && s->driver->index == 0)
+        att_bench_setting_apply(s->job->setting, setting);
+    return rc == 0 ? meet(s, error) : rc;
+}
+
+/* The driver's own time of `batch` calls, over its ranks. */
+static int time_with_events(struct sweep *s, const struct row *row, int batch, double *us,
+                            att_error_t *error)
+{
+    const att_device_ops_t *ops = s->job->device.ops;
+    void *state = s->job->device.state;
+    att_bench_driver_t *d = s->driver;
+    bool symmetric = att_shape_is_symmetric(row->shape);
+    int rc = ATT_OK;
+    for (int i = 0; rc == 0 && i < d->rank_count; i++) {
+        rc = ops->select(state, d->ranks[i].device_index, error);
+        if (rc == 0)
+            rc = ops->event_record(state, d->ranks[i].start, d->ranks[i].stream, error);
+    }
+    for (int i = 0; rc == 0 && i < batch; i++)
+        rc = att_bench_driver_call(d, row->shape, false, error);
+    for (int i = 0; rc == 0 && i < d->rank_count; i++) {
+        rc = ops->select(state, d->ranks[i].device_index, error);
+        if (rc == 0)
+            rc = ops->event_record(state, d->ranks[i].stop, d->ranks[i].stream, error);
+    }
+    if (rc == 0)
+        rc = att_bench_driver_wait(d, error);
+    for (int i = 0; rc == 0 && i < d->rank_count; i++) {
+        double mine;
+        rc = ops->event_elapsed(state, d->ranks[i].start, d->ranks[i].stop, &mine, error);
+        if (rc == 0 && (i == 0 || symmetric == (mine < *us)))
+            *us = mine;
+    }
+    return rc;
+}
+
+static int time_with_clock(struct sweep *s, const struct row *row, int batch, double *us,
+                           att_error_t *error)
+{
+    uint64_t start = att_bench_driver_now(s->driver);
+    int rc = ATT_OK;
+    for (int i = 0; rc == 0 && i < batch; i++)
+        rc = att_bench_driver_call(s->driver, row->shape, false, error);
+    if (rc == 0)
+        rc = att_bench_driver_wait(s->driver, error);
+    *us = (double)(att_bench_driver_now(s->driver) - start) / 1000.0;
+    return rc;
+}
+
+/* One sample of the setting in force. */
+static int sample(struct sweep *s, const struct row *row, int batch, double *us, att_error_t *error)
+{
+    double mine = 0;
+    int rc = meet(s, error);
+    if (rc == 0)
+        rc = s->job->device.ops->event_record != NULL
+                 ? time_with_events(s, row, batch, &mine, error)
+                 : time_with_clock(s, row, batch, &mine, error);
+    if (rc != 0)
+        return rc;
+    rc = att_world_reduce(s->job->world, s->driver->index,
+                          att_shape_is_symmetric(row->shape) ? ATT_WORLD_MIN : ATT_WORLD_MAX,
+                          mine / batch, us);
+    return rc == 0 ? ATT_OK : att_world_failure(s->job->world, error);
+}
+
+/* Apply, `discard` calls, one sample. A setting that NCCL refused is dropped. */
+static int sample_candidate(struct sweep *s, const struct row *row, att_candidate_t *c, int discard,
+                            int batch, double *us, att_error_t *error)
+{
+    int rc = apply(s, c->setting, error);
+    for (int i = 0; rc == 0 && i < discard; i++)
+        rc = att_bench_driver_call(s->driver, row->shape, false, error);
+    if (rc == 0)
+        rc = att_bench_driver_wait(s->driver, error);
+    if (rc == 0)
+        rc = sample(s, row, batch, us, error);
+    /* The reduction was a meeting: all decisions of this setting are noted. */
+    if (rc == 0 && atomic_load(&att_bench_setting_table(s->job->setting)->refused) > 0)
+        c->dropped = true;
+    return rc;
+}
+
+/* What NCCL does by itself, and the pairs that every rank can take. The call is the first one: the
+ * result is compared. */
+static int look(struct sweep *s, struct row *row, att_error_t *error)
+{
+    uint64_t wrong = 0;
+    int rc = apply(s, ATT_SETTING_KEEP, error);
+    if (rc == 0)
+        rc = att_bench_driver_prepare(s->driver, row->shape, false, error);
+    if (rc == 0)
+        rc = meet(s, error);
+    if (rc == 0)
+        rc = att_bench_driver_call(s->driver, row->shape, false, error);
+    if (rc == 0)
+        rc = att_bench_driver_wait(s->driver, error);
+    if (rc == 0)
+        rc = meet(s, error);
+    if (rc != 0)
+        return rc;
+    att_bench_setting_table_t *table = att_bench_setting_table(s->job->setting);
+    if (atomic_load(&table->decisions) == 0)
+        return att_fail(error, ATT_EUNSUPPORTED,
+                        "NCCL %d did not ask the tuner plugin: it is not loaded, or this call "
+                        "bypasses it",
+                        s->job->nccl.version);
+    row->legal_pairs = atomic_load(&table->legal_pairs);
+    row->native_pair = atomic_load(&table->native_pair);
+    if (s->job->options->check > 0)
+        rc = att_bench_driver_wrong(s->driver, row->shape, false, &wrong, error);
+    s->wrong += wrong;
+    return rc == 0 ? meet(s, error) : rc;
+}
+
+/* The first use of an algorithm connects it, which takes long: once for each pair, untimed. */
+static int warm_pairs(struct sweep *s, const struct row *row, att_error_t *error)
+{
+    double us;
+    int rc = ATT_OK;
+    for (int pair = 0; rc == 0 && pair < ATT_PAIR_COUNT; pair++) {
+        if (!(row->legal_pairs & (1u << pair)))
+            continue;
+        att_candidate_t c = {.setting = ATT_SETTING_KEEP};
+        c.setting.algorithm = (int8_t)(pair / ATT_PROTOCOL_COUNT);
+        c.setting.protocol = (int8_t)(pair % ATT_PROTOCOL_COUNT);
+        rc = sample_candidate(s, row, &c, 1, 1, &us, error);
+    }
+    return rc;
+}
+
+/* One call of each setting, to leave the slow ones out. Not a sample. */
+static int first_pass(struct sweep *s, struct row *row, att_error_t *error)
+{
+    double native_us = 0, us;
+    int rc = ATT_OK;
+    for (int i = 0; rc == 0 && i < row->grid.count; i++) {
+        att_candidate_t *c = &row->grid.items[i];
+        rc = sample_candidate(s, row, c, i == 0 ? 2 : 0, 1, &us, error);
+        if (i == 0)
+            native_us = us; /* NCCL's choice stands first */
+        else if (us > SLOW_FIRST * native_us)
+            c->dropped = true;
+    }
+    return rc;
+}
+
+static double best_of(const att_candidates_t *list)
+{
+    double best = 0;
+    for (int i = 0; i < list->count; i++)
+        if (!list->items[i].dropped && list->items[i].sample_count > 0 &&
+            (best <= 0 || list->items[i].median_us < best))
+            best = list->items[i].median_us;
+    return best;
+}
+
+static int pass(struct sweep *s, const struct row *row, att_candidates_t *list, int discard,
+                uint64_t seed, att_error_t *error)
+{
+    int *order = malloc((size_t)list->count * sizeof *order);
+    int rc = order != NULL ? ATT_OK : att_fail(error, ATT_ENOMEM, "no memory for a sweep");
+    if (rc == 0)
+        att_candidates_shuffle(order, list->count, seed);
+    for (int i = 0; rc == 0 && i < list->count; i++) {
+        att_candidate_t *c = &list->items[order[i]];
+        double us;
+        if (c->dropped)
+            continue;
+        rc = sample_candidate(s, row, c, discard, row->batch, &us, error);
+        if (rc == 0)
+            att_candidate_sample(c, list->sample_capacity, us);
+    }
+    free(order);
+    return rc;
+}
+
+/* 1 when the grid's time (--time) is over, the same on all drivers. */
+static int out_of_time(struct sweep *s, uint64_t start_ns, uint64_t *over, att_error_t *error)
+{
+    double limit = s->job->options->seconds;
+    *over = limit > 0 && (double)(att_clock_ns() - start_ns) * 1e-9 > limit;
+    int rc = att_world_broadcast(s->job->world, s->driver->index, over);
+    return rc == 0 ? ATT_OK : att_world_failure(s->job->world, error);
+}
+
+static int run_grid(struct sweep *s, struct row *row, int number, att_error_t *error)
+{
+    const att_bench_options_t *o = s->job->options;
+    uint64_t start_ns = att_clock_ns(), over = 0;
+    int rc = first_pass(s, row, error);
+    for (int repeat = 0; rc == 0 && !over && repeat < o->grid_repeats; repeat++) {
+        rc = pass(s, row, &row->grid, 0, o->seed + (uint64_t)(number * 1000 + repeat), error);
+        double best = best_of(&row->grid);
+        for (int i = 1; i < row->grid.count; i++)
+            if (row->grid.items[i].median_us > SLOW_LATER * best)
+                row->grid.items[i].dropped = true;
+        if (rc == 0)
+            rc = out_of_time(s, start_ns, &over, error);
+    }
+    return rc;
+}
+
+static bool is_row_of(const att_task_row_t *task, const att_shape_t *shape)
+{
+    return task->collective == shape->collective && task->bytes == shape->bytes &&
+           task->ranks == shape->ranks;
+}
+
+/* The best of the grid, NCCL's choice, and what --also says of this row. */
+static int choose_finals(struct sweep *s, struct row *row, att_error_t *error)
+{
+    att_candidates_sort(&row->grid);
+    bool memory = att_candidates_add(&row->finals, ATT_SETTING_KEEP) != NULL;
+    for (int i = 0; memory && i < row->grid.count && row->finals.count <= s->job->options->keep;
+         i++)
+        if (!row->grid.items[i].dropped)
+            memory = att_candidates_add(&row->finals, row->grid.items[i].setting) != NULL;
+    for (size_t i = 0; memory && i < s->tuned.count; i++) {
+        const att_task_row_t *task = &s->tuned.rows[i];
+        if (!is_row_of(task, row->shape))
+            continue;
+        att_candidate_t *c = att_candidates_add(
+            &row->finals, task->kept_default ? ATT_SETTING_KEEP : task->tuned.setting);
+        memory = c != NULL;
+        if (memory)
+            c->also = true;
+    }
+    return memory ? ATT_OK : att_fail(error, ATT_ENOMEM, "no memory for a sweep");
+}
+
+static int run_finals(struct sweep *s, struct row *row, int number, att_error_t *error)
+{
+    const att_bench_options_t *o = s->job->options;
+    int rc = ATT_OK;
+    for (int repeat = 0; rc == 0 && repeat < o->repeats; repeat++)
+        rc = pass(s, row, &row->finals, 1,
+                  o->seed + 500000000u + (uint64_t)(number * 1000 + repeat), error);
+    att_candidates_sort(&row->finals);
+    return rc;
+}
+
+/* The result of the fastest setting, compared. */
+static int check_best(struct sweep *s, const struct row *row, att_error_t *error)
+{
+    uint64_t wrong = 0;
+    if (s->job->options->check == 0)
+        return ATT_OK;
+    int rc = apply(s, row->finals.items[0].setting, error);
+    if (rc == 0)
+        rc = att_bench_driver_prepare(s->driver, row->shape, false, error);
+    if (rc == 0)
+        rc = meet(s, error);
+    if (rc == 0)
+        rc = att_bench_driver_call(s->driver, row->shape, false, error);
+    if (rc == 0)
+        rc = att_bench_driver_wait(s->driver, error);
+    if (rc == 0)
+        rc = meet(s, error);
+    if (rc == 0)
+        rc = att_bench_driver_wrong(s->driver, row->shape, false, &wrong, error);
+    s->wrong += wrong;
+    return rc;
+}
+
+static int default_batch(const struct sweep *s, const att_shape_t *shape)
+{
+    if (s->job->options->batch > 0)
+        return s->job->options->batch;
+    if (s->job->virtual_time)
+        return 1;
+    return shape->bytes <= 256u << 10  ? 16
+           : shape->bytes <= 2u << 20  ? 8
+           : shape->bytes <= 32u << 20 ? 4
+                                       : 2;
+}
+
+static int most_channels(const struct sweep *s)
+{
+    if (s->job->options->max_channels > 0)
+        return s->job->options->max_channels;
+    const char *limit = getenv("NCCL_MAX_CTAS");
+    int number = limit != NULL ? atoi(limit) : 0;
+    return number >= 1 && number <= 64 ? number : MOST_CHANNELS;
+}
+
+static int measure_row(struct sweep *s, struct row *row, int number, att_error_t *error)
+{
+    int rc = look(s, row, error);
+    if (rc == 0)
+        rc = att_candidates_grid(&row->grid, row->shape, row->legal_pairs, most_channels(s));
+    if (rc == 0)
+        rc = warm_pairs(s, row, error);
+    if (rc == 0)
+        rc = att_bench_driver_gemm(s->driver, true, error);
+    if (rc == 0)
+        rc = run_grid(s, row, number, error);
+    if (rc == 0)
+        rc = choose_finals(s, row, error);
+    if (rc == 0)
+        rc = run_finals(s, row, number, error);
+    int off = att_bench_driver_gemm(s->driver, false, rc == 0 ? error : NULL);
+    if (rc == 0)
+        rc = off;
+    return rc == 0 ? check_best(s, row, error) : rc;
+}
+
+static int run_row(struct sweep *s, int number, uint64_t *all_wrong, att_error_t *error)
+{
+    const att_bench_options_t *o = s->job->options;
+    struct row row = {.shape = &s->job->rows[number]};
+    row.batch = default_batch(s, row.shape);
+    att_candidates_init(&row.grid, (uint32_t)o->grid_repeats);
+    att_candidates_init(&row.finals, (uint32_t)o->repeats);
+    s->wrong = 0;
+    double total = 0;
+    int rc = measure_row(s, &row, number, error);
+    if (rc == 0 && att_world_reduce(s->job->world, s->driver->index, ATT_WORLD_SUM,
+                                    (double)s->wrong, &total) != 0)
+        rc = att_world_failure(s->job->world, error);
+    if (rc == 0 && s->driver->index == 0) {
+        att_sweep_row_t done = {.shape = row.shape,
+                                .grid = &row.grid,
+                                .finals = &row.finals,
+                                .native_pair = row.native_pair,
+                                .batch = row.batch,
+                                .wrong = (uint64_t)total,
+                                .checked = o->check > 0};
+        json_array_append_new(s->tasks, att_sweep_report_row(s->job, &done));
+    }
+    *all_wrong += (uint64_t)total;
+    att_candidates_free(&row.grid);
+    att_candidates_free(&row.finals);
+    return rc;
+}
+
+/* --also names a run's folder or its tasks.json. */
+static int read_tuned(struct sweep *s, att_error_t *error)
+{
+    const char *also = s->job->options->also;
+    char path[4096];
+    struct stat status;
+    if (also == NULL)
+        return ATT_OK;
+    bool folder = stat(also, &status) == 0 && S_ISDIR(status.st_mode);
+    snprintf(path, sizeof path, "%s%s", also, folder ? "/tasks.json" : "");
+    return att_tasks_read(path, &s->tuned, error);
+}
+
+int att_bench_sweep_run(att_bench_driver_t *driver, bool *passed, att_error_t *error)
+{
+    struct sweep s = {.driver = driver, .job = driver->job};
+    uint64_t wrong = 0;
+    int rc = read_tuned(&s, error);
+    if (rc == 0 && driver->index == 0) {
+        att_sweep_report_header(s.job);
+        s.tasks = json_array();
+    }
+    for (int row = 0; rc == 0 && row < s.job->row_count; row++)
+        rc = run_row(&s, row, &wrong, error);
+    if (rc == 0 && driver->index == 0) {
+        rc = att_sweep_report_end(s.job, s.tasks, error);
+        s.tasks = NULL;
+    }
+    json_decref(s.tasks);
+    att_tasks_free(&s.tuned);
+    *passed = wrong == 0;
+    return rc;
+}
