@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 
-#define ATT_CHILD_WORKERS 128 /* at one time */
+#define ATT_CHILD_WORKERS 64 /* at one time */
 
 struct att_child;
 

@@ -1,0 +1,2 @@
+#include "body.h"
+ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {BODY("bad_abi"), .abi = 2};
