@@ -24,7 +24,8 @@ if(TARGET attune_nccl)
 endif()
 
 if(TARGET attune_fabric)
-    install(TARGETS attune_fabric LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attune/fabric)
+    install(TARGETS attune_fabric LIBRARY DESTINATION
+        ${CMAKE_INSTALL_LIBDIR}/attune/fabric NAMELINK_SKIP)
 endif()
 
 install(DIRECTORY include/attune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")

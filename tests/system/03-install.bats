@@ -1,0 +1,57 @@
+# An installed tree works by itself, wherever it is moved.
+# bats file_tags=cpu
+
+load setup
+
+setup() {
+    attune_setup
+    DESTDIR=$PWD/stage cmake --install "$ATTUNE_BUILD" --prefix /opt/attune >install.log ||
+        fail "$(tail -n 5 install.log)"
+    # Moved after the installation: nothing may depend on the prefix.
+    mv stage/opt/attune moved
+    export PATH=$PWD/moved/bin:${PATH#"$ATTUNE_BUILD/bin:"}
+    LIBDIR=$(dirname "$(dirname "$(find "$PWD/moved" -name attune.pc)")")
+}
+
+@test "everything is there" {
+    local file
+    for file in bin/attune include/attune/strategy.h share/attune/surfaces \
+        share/man/man7/attune.7 share/doc/attune/LICENSE; do
+        [ -e "moved/$file" ] || fail "$file is missing"
+    done
+    for file in libattune-nccl.so libnccl-tuner-attune.so libnccl-profiler-attune.so \
+        attune/fabric/libnccl.so.2 attune/libattune-strategy-random.so pkgconfig/attune.pc; do
+        [ -e "$LIBDIR/$file" ] || fail "$file is missing"
+    done
+    [ "$(readlink "$LIBDIR/libnccl-tuner-attune.so")" = libattune-nccl.so ]
+}
+
+@test "the command runs from there and finds its strategies" {
+    [ "$(command -v attune)" = "$PWD/moved/bin/attune" ]
+    run attune --version
+    expect_status 0
+    expect_output "$(cat "$ATTUNE_ROOT/VERSION")"
+    run attune plugins
+    expect_status 0
+    expect_output "$PWD/moved|random"
+    expect_output 'coordinate_descent'
+    expect_output 'exhaustive'
+}
+
+@test "a strategy compiles against the installed headers alone and is found" {
+    export PKG_CONFIG_PATH=$LIBDIR/pkgconfig
+    [ "$(pkg-config --modversion attune)" = "$(cat "$ATTUNE_ROOT/VERSION")" ]
+    sed 's/\.name *= *"random"/.name = "mine"/' "$ATTUNE_ROOT"/plugins/random/random.c >mine.c
+    cc -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -shared -fPIC \
+        $(pkg-config --cflags attune) -o libattune-strategy-mine.so mine.c
+    run attune plugins --plugin-path "$PWD"
+    expect_status 0
+    expect_output '^mine|[ /]mine'
+}
+
+@test "the installed tree tunes" {
+    run attune run --fabric model --surface a40-nvlink-8-allgather --max-cost 0 --run-dir run \
+        --strategy random:trials=4 -- attune bench allgather -b 80M -e 80M -t 8 -n 500
+    expect_status 0
+    [ "$(jq '.runs[0].mismatches' run/summary.json)" = 0 ]
+}
