@@ -1,0 +1,199 @@
+#include "fabric/plugin.h"
+
+#include "fabric/error.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+typedef enum att_plugin_state {
+    PLUGIN_READY = 0,
+    PLUGIN_LOADED = 1,
+    PLUGIN_FAILED = 2
+} att_plugin_state_t;
+
+typedef struct att_plugin {
+    const char *kind;     /* "tuner" */
+    const char *variable; /* "NCCL_TUNER_PLUGIN" */
+    const char *symbols[2];
+    att_plugin_state_t state;
+    void *library;
+    const void *symbol;
+    int version; /* index into symbols */
+    int references;
+} att_plugin_t;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static att_plugin_t tuner = {.kind = "tuner",
+                             .variable = "NCCL_TUNER_PLUGIN",
+                             .symbols = {"ncclTunerPlugin_v6", "ncclTunerPlugin_v5"}};
+static att_plugin_t profiler = {.kind = "profiler",
+                                .variable = "NCCL_PROFILER_PLUGIN",
+                                .symbols = {"ncclProfiler_v6", "ncclProfiler_v5"}};
+static att_plugin_t environment = {.kind = "env",
+                                   .variable = "NCCL_ENV_PLUGIN",
+                                   .symbols = {"ncclEnvPlugin_v2", "ncclEnvPlugin_v1"}};
+
+static void *open_library(const char *name)
+{
+    if (strncasecmp(name, "STATIC_PLUGIN", strlen(name)) == 0)
+        name = NULL;
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        att_fabric_info("%s", dlerror());
+    return library;
+}
+
+/* Only a bare word is also tried as a part of a library's name. */
+static bool is_word(const char *name)
+{
+    size_t length = strlen(name);
+    bool library = !strncmp(name, "lib", 3) && length >= 3 && !strcmp(name + length - 3, ".so");
+    return !strchr(name, '/') && !library;
+}
+
+static void *find_library(const att_plugin_t *plugin, const char *name)
+{
+    char file[256];
+    if (!name || !*name) {
+        snprintf(file, sizeof file, "libnccl-%s.so", plugin->kind);
+        return open_library(file);
+    }
+    snprintf(file, sizeof file, "%.254s", name); /* NCCL's own limit */
+    void *library = open_library(file);
+    if (!library && is_word(name)) {
+        snprintf(file, sizeof file, "libnccl-%s-%.200s.so", plugin->kind, name);
+        library = open_library(file);
+    }
+    return library;
+}
+
+static void load(att_plugin_t *plugin, const char *name)
+{
+    plugin->state = PLUGIN_FAILED;
+    if (name && !strcasecmp(name, "none"))
+        return;
+    plugin->library = find_library(plugin, name);
+    if (!plugin->library) {
+        if (name)
+            att_fabric_info("%s: cannot load %s", plugin->variable, name);
+        return;
+    }
+    for (int v = 0; v < 2; v++) {
+        plugin->symbol = dlsym(plugin->library, plugin->symbols[v]);
+        if (plugin->symbol) {
+            plugin->version = v;
+            plugin->state = PLUGIN_LOADED;
+            return;
+        }
+    }
+    att_fabric_info("%s: %s has neither %s nor %s", plugin->variable, name ? name : "the library",
+                    plugin->symbols[0], plugin->symbols[1]);
+    dlclose(plugin->library);
+    plugin->library = NULL;
+}
+
+static const void *acquire(att_plugin_t *plugin, int *version)
+{
+    const char *name = att_plugin_getenv(plugin->variable);
+    pthread_mutex_lock(&mutex);
+    if (plugin->state == PLUGIN_READY)
+        load(plugin, name);
+    const void *symbol = NULL;
+    if (plugin->state == PLUGIN_LOADED) {
+        plugin->references++;
+        symbol = plugin->symbol;
+        *version = plugin->version;
+    }
+    pthread_mutex_unlock(&mutex);
+    return symbol;
+}
+
+static void release(att_plugin_t *plugin)
+{
+    pthread_mutex_lock(&mutex);
+    if (--plugin->references == 0) {
+        dlclose(plugin->library);
+        plugin->library = NULL;
+        plugin->symbol = NULL;
+        plugin->state = PLUGIN_READY;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+const ncclTuner_v6_t *att_plugin_tuner(bool *has_chunks)
+{
+    int version = 0;
+    const ncclTuner_v6_t *symbol = acquire(&tuner, &version);
+    *has_chunks = symbol && version == 0;
+    return symbol;
+}
+
+void att_plugin_release_tuner(void)
+{
+    release(&tuner);
+}
+
+const ncclProfiler_v6_t *att_plugin_profiler(void)
+{
+    int version = 0;
+    return acquire(&profiler, &version);
+}
+
+void att_plugin_release_profiler(void)
+{
+    release(&profiler);
+}
+
+static const ncclEnv_v2_t *env_plugin;
+
+static void finalize_environment(void)
+{
+    if (env_plugin && env_plugin->finalize)
+        env_plugin->finalize();
+    env_plugin = NULL;
+}
+
+typedef ncclResult_t (*env_init_v1_fn)(uint8_t major, uint8_t minor, uint8_t patch,
+                                       const char *suffix);
+
+static void load_environment(void)
+{
+    load(&environment, getenv(environment.variable));
+    if (environment.state != PLUGIN_LOADED)
+        return;
+    const ncclEnv_v2_t *plugin = environment.symbol;
+    ncclResult_t result = environment.version == 0
+                              ? plugin->init(2, 30, 7, "", att_fabric_logger)
+                              : ((env_init_v1_fn)(void (*)(void))plugin->init)(2, 30, 7, "");
+    if (result != ncclSuccess) {
+        att_fabric_error(result, "the env plugin %s failed to start", plugin->name);
+        return;
+    }
+    env_plugin = plugin;
+    atexit(finalize_environment);
+}
+
+const char *att_plugin_getenv(const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_environment);
+    return env_plugin ? env_plugin->getEnv(name) : getenv(name);
+}
+
+int att_plugin_getenv_int(const char *name, int fallback)
+{
+    const char *text = att_plugin_getenv(name);
+    if (!text || !*text)
+        return fallback;
+    char *end = NULL;
+    errno = 0;
+    long value = strtol(text, &end, 0);
+    if (errno || *end || value < 0 || value > 1000000)
+        return fallback;
+    return (int)value;
+}
