@@ -224,7 +224,7 @@ static void disagree(struct att_task *t, const att_record_t *record, uint32_t ra
 
 static void watch_native(struct att_task *t, const att_part_t *whole)
 {
-    if (whole->untimed != ATT_UNTIMED_NO || !att_setting_is_keep(t->task->incumbent))
+    if (t->state > ATT_TASK_NATIVE || whole->untimed != ATT_UNTIMED_NO)
         return;
     t->native.algorithm = whole->algorithm;
     t->native.protocol = whole->protocol;
@@ -571,6 +571,6 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->lost_us = report->status.lost_us;
     if (!report->status.kept_default)
         report->tuned = report->status.incumbent;
-    if (t->state == ATT_TASK_TUNING)
+    if (t->state == ATT_TASK_TUNING || report->status.phase >= ATT_PHASE_SETTLED)
         report->reason = report->status.reason;
 }
