@@ -8,6 +8,8 @@
 #define RANKS_A_MESSAGE 900
 #define PARTS_A_MESSAGE 48
 #define OBSERVED_TASKS  256
+#define FIRST_LOOK      256 /* calls of a new task that are timed at once */
+#define FLUSH_NS        100000000ull
 #define NO_AGENT        UINT32_MAX
 
 /* Messages: a header, then `count` ranks (REGISTER) or parts (PARTS). Same machine type on all
@@ -54,7 +56,7 @@ typedef struct observed {
     struct att_aggregate *local; /* of this node's ranks */
     struct att_aggregate *whole; /* leader only */
     message_t outbox;
-    uint64_t calls, samples;
+    uint64_t calls, samples; /* at the leader: complete ones; elsewhere calls = parts sent */
     double recent_us[64];
     att_setting_t native;
 } observed_t;
@@ -66,6 +68,7 @@ struct att_registry {
     view_t views[ATT_GROUPS];
     observed_t *observed[OBSERVED_TASKS];
     uint32_t observed_count;
+    uint64_t flushed_ns;
 };
 
 int att_registry_create(struct att_messenger *messenger, struct att_node *node,
@@ -257,6 +260,13 @@ static message_t key_of(const att_segment_memory_t *memory, uint32_t task)
                        .bytes = t->bytes};
 }
 
+static void send_parts(struct att_registry *r, observed_t *o)
+{
+    if (o->outbox.count > 0)
+        send_message(r, o->outbox.leader, &o->outbox);
+    o->outbox.count = 0;
+}
+
 void att_registry_record(struct att_registry *r, const att_record_t *record)
 {
     const att_segment_memory_t *memory = att_node_memory(r->node);
@@ -274,11 +284,11 @@ void att_registry_record(struct att_registry *r, const att_record_t *record)
         lead_part(o, &reduced);
         return;
     }
+    o->calls++;
+    o->outbox.leader = view->leader;
     o->outbox.body.part[o->outbox.count++] = reduced;
-    if (o->outbox.count == PARTS_A_MESSAGE) {
-        send_message(r, view->leader, &o->outbox);
-        o->outbox.count = 0;
-    }
+    if (o->outbox.count == PARTS_A_MESSAGE)
+        send_parts(r, o);
 }
 
 static void on_parts(struct att_registry *r, const message_t *m)
@@ -313,9 +323,13 @@ static void on_message(void *context, uint32_t from, const void *bytes, uint32_t
 
 void att_registry_step(struct att_registry *r, uint64_t now_ns)
 {
-    (void)now_ns;
     if (att_messenger_count(r->messenger) < 2)
         return;
+    if (now_ns - r->flushed_ns > FLUSH_NS) {
+        r->flushed_ns = now_ns;
+        for (uint32_t i = 0; i < r->observed_count; i++)
+            send_parts(r, r->observed[i]);
+    }
     for (uint32_t g = 0; g < att_node_group_count(r->node); g++)
         register_group(r, g);
     att_messenger_poll(r->messenger, on_message, r);
@@ -328,9 +342,9 @@ uint32_t att_registry_spans(const struct att_registry *r, uint32_t group)
 
 int att_registry_wants_timing(const struct att_registry *r)
 {
-    /* A first look of 64 samples each, then the watch windows are enough. */
+    /* A first look, the same on every agent; then the watch windows are enough. */
     for (uint32_t i = 0; i < r->observed_count; i++)
-        if (r->observed[i]->whole != NULL && r->observed[i]->samples < 64)
+        if (r->observed[i]->calls < FIRST_LOOK)
             return 1;
     for (uint32_t g = 0; g < att_node_group_count(r->node); g++)
         if (r->views[g].agents > 1 && r->observed_count == 0)

@@ -1,0 +1,53 @@
+/*
+ * ranks N NODES CALLS BYTES: N processes that call AllReduce on the host fabric, as if they ran on
+ * NODES nodes: rank r has ATTUNE_NODE=n<r * NODES / N>, so that its hook joins that node's segment.
+ * Exit status 0 when every rank saw right sums. For tests of groups over several agents.
+ */
+#include "fabric/nccl_abi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, ncclUniqueId id)
+{
+    char node[16];
+    snprintf(node, sizeof node, "n%d", rank * nodes / ranks);
+    setenv("ATTUNE_NODE", node, 1);
+    ncclComm_t comm;
+    float *send = malloc(count * sizeof *send), *receive = malloc(count * sizeof *receive);
+    if (send == NULL || receive == NULL || ncclCommInitRank(&comm, ranks, id, rank) != ncclSuccess)
+        return 1;
+    int wrong = 0;
+    for (size_t i = 0; i < count; i++)
+        send[i] = (float)(rank + 1);
+    for (long c = 0; c < calls; c++) {
+        if (ncclAllReduce(send, receive, count, ncclFloat32, ncclSum, comm, NULL) != ncclSuccess)
+            return 2;
+        wrong |= receive[c % (long)count] != (float)(ranks * (ranks + 1) / 2);
+    }
+    ncclCommDestroy(comm);
+    free(send);
+    free(receive);
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 5)
+        return 2;
+    int ranks = atoi(argv[1]), nodes = atoi(argv[2]);
+    ncclUniqueId id;
+    if (ncclGetUniqueId(&id) != ncclSuccess)
+        return 1;
+    for (int r = 0; r < ranks; r++)
+        if (fork() == 0)
+            _exit(rank_main(r, ranks, nodes, atol(argv[3]), (size_t)atol(argv[4]) / 4, id));
+    int failed = 0, status;
+    while (wait(&status) > 0)
+        failed |= status != 0;
+    return failed;
+}
