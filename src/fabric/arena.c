@@ -188,11 +188,12 @@ static int look_at_peers(att_arena_t *arena)
         }
         if (state == ATT_ARENA_ATTACHED || att_signal_reached(&peer->finished, (uint32_t)round))
             continue;
+        uint32_t missing = (uint32_t)round - atomic_load(&peer->finished.value);
         give_reason(arena,
                     state == ATT_ARENA_DEAD ? "the process of rank %d (pid %ld) died"
                                             : "rank %d (pid %ld) left the communicator",
                     r, (long)peer->pid);
-        att_arena_fail(arena, ncclRemoteError);
+        att_arena_fail(arena, ncclRemoteError, round - missing);
         return ncclRemoteError;
     }
     return 0;
@@ -203,8 +204,8 @@ static int watch_check(void *argument)
     att_arena_t *arena = argument;
     if (atomic_load(&arena->aborted))
         return ncclInternalError;
-    uint32_t failure = atomic_load(&arena->header->failure);
-    if (failure)
+    ncclResult_t failure = att_arena_failure(arena);
+    if (failure != ncclSuccess)
         return (int)failure;
     uint64_t now = att_clock_ns(), looked = atomic_load(&arena->looked_ns);
     if (now - looked < LOOK_NS || !atomic_compare_exchange_strong(&arena->looked_ns, &looked, now))
@@ -217,10 +218,20 @@ ncclResult_t att_arena_wait(att_arena_t *arena, att_signal_t *signal, uint32_t t
     return (ncclResult_t)att_signal_wait(signal, target, &arena->watch);
 }
 
-void att_arena_fail(att_arena_t *arena, ncclResult_t result)
+void att_arena_fail(att_arena_t *arena, ncclResult_t result, uint64_t call)
 {
-    uint32_t none = 0;
-    atomic_compare_exchange_strong(&arena->header->failure, &none, (uint32_t)result);
+    uint64_t failure = call << 8 | (uint64_t)result;
+    uint64_t known = atomic_load(&arena->header->failure);
+    while ((known == 0 || failure >> 8 < known >> 8) &&
+           !atomic_compare_exchange_weak(&arena->header->failure, &known, failure))
+        ;
+}
+
+ncclResult_t att_arena_failure(const att_arena_t *arena)
+{
+    uint64_t failure = atomic_load(&arena->header->failure);
+    bool ours = failure && failure >> 8 < atomic_load(&((att_arena_t *)arena)->round);
+    return ours ? (ncclResult_t)(failure & 0xff) : ncclSuccess;
 }
 
 /* Wait for all ranks; a rank that never comes is given up on. */
@@ -301,7 +312,7 @@ ncclResult_t att_arena_attach(att_arena_t *arena, const char *name, att_fabric_m
         result = att_fabric_error(ncclInvalidUsage, "rank %d exists twice", rank);
     }
     if (result != ncclSuccess) {
-        att_arena_fail(arena, ncclInvalidUsage);
+        att_arena_fail(arena, ncclInvalidUsage, 0);
         unmap_arena(map);
         return result;
     }
@@ -312,7 +323,7 @@ ncclResult_t att_arena_attach(att_arena_t *arena, const char *name, att_fabric_m
     block->ordinal = mine->ordinal;
     result = wait_for_all(arena);
     if (result != ncclSuccess) {
-        att_arena_fail(arena, result);
+        att_arena_fail(arena, result, 0);
         att_arena_detach(arena);
     }
     return result;
@@ -338,10 +349,10 @@ ncclResult_t att_arena_barrier(att_arena_t *arena, void (*work)(void *argument),
             work(argument);
         atomic_store(&header->arrivals, 0);
         att_signal_add(&header->generation, 1);
-        return (ncclResult_t)atomic_load(&header->failure);
+        return att_arena_failure(arena);
     }
     ncclResult_t result = att_arena_wait(arena, &header->generation, generation + 1);
-    return result != ncclSuccess ? result : (ncclResult_t)atomic_load(&header->failure);
+    return result != ncclSuccess ? result : att_arena_failure(arena);
 }
 
 static size_t wire_index(att_arena_t *arena, int rank, int channel, att_wire_kind_t kind)

@@ -65,6 +65,7 @@ typedef struct att_arena_rank {
         uint64_t send, receive;
     } buffers[2];          /* model: its buffers of the current call (by call % 2) */
     att_signal_t arrived;  /* calls whose setting it has told */
+    att_signal_t compared; /* calls whose setting it has compared with those told before */
     att_signal_t finished; /* calls that it is through with */
     att_arena_call_t calls[ATT_ARENA_CALLS];
 } att_arena_rank_t;
@@ -87,7 +88,7 @@ typedef struct att_arena_header {
     uint32_t channels; /* wires exist for so many */
     uint64_t hash;     /* commHash */
     uint64_t total_bytes;
-    _Atomic uint32_t failure;    /* ncclResult_t that ends everything, 0 = none */
+    _Atomic uint64_t failure;    /* 0 = none, else first call that fails << 8 | ncclResult_t */
     _Atomic uint64_t mismatched; /* last call + 1 at which a mismatch was reported */
     att_signal_t attached;
     /* barrier: the last to come does the work of the round */
@@ -139,8 +140,11 @@ void att_arena_detach(att_arena_t *arena);
 
 /* Wait with an eye on abort, failure and dead peers: ncclSuccess or what ended it. */
 ncclResult_t att_arena_wait(att_arena_t *arena, att_signal_t *signal, uint32_t target);
-/* End the communicator on all ranks with this result; the first result stays. */
-void att_arena_fail(att_arena_t *arena, ncclResult_t result);
+/* End the communicator on all ranks: `call` and all after it give this result. Of several failures
+ * that of the earliest call stays. */
+void att_arena_fail(att_arena_t *arena, ncclResult_t result, uint64_t call);
+/* ncclSuccess unless the batch in hand (below `round`) is among what failed. */
+ncclResult_t att_arena_failure(const att_arena_t *arena);
 /* The last rank to come runs work(argument) alone, then all go on. work may be NULL. */
 ncclResult_t att_arena_barrier(att_arena_t *arena, void (*work)(void *argument), void *argument);
 

@@ -200,6 +200,7 @@ void att_comm_destroy(struct ncclComm *comm)
         att_report_destroyed(comm->hash, comm->arena.rank, comm->calls,
                              atomic_load(&comm->oracle.mismatches));
     }
+    att_event_flush(&comm->profile); /* NCCL's proxy thread ends before the plugins do */
     if (comm->has_tuner) {
         comm->decider.tuner->finalize(comm->decider.tuner_context);
         att_plugin_release_tuner();
@@ -237,6 +238,7 @@ ncclResult_t att_comm_split(struct ncclComm *parent, int color, int key, att_com
     att_arena_t *arena = &parent->arena;
     arena->ranks[arena->rank].color = color;
     arena->ranks[arena->rank].key = key;
+    atomic_store(&arena->round, parent->calls + 1); /* whoever leaves now is missed */
     ncclResult_t result = att_arena_barrier(arena, NULL, NULL);
     att_colour_t members[ATT_ARENA_RANKS];
     int count = 0;

@@ -131,8 +131,10 @@ static void proxy_start(void)
     pthread_mutex_unlock(&proxy.mutex);
 }
 
-static void proxy_flush(void)
+void att_event_flush(const att_profile_t *profile)
 {
+    if (!profile->plugin)
+        return;
     pthread_mutex_lock(&proxy.mutex);
     uint32_t put = proxy.put;
     pthread_mutex_unlock(&proxy.mutex);
@@ -175,7 +177,7 @@ void att_event_close(att_profile_t *profile)
 {
     if (!profile->plugin)
         return;
-    proxy_flush();
+    att_event_flush(profile);
     if (profile->context)
         profile->plugin->finalize(profile->context);
     profile->plugin = NULL;

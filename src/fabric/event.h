@@ -29,7 +29,9 @@ typedef struct att_profile {
 /* Load and init; a plugin that fails is left out with an INFO line, as in NCCL. */
 void att_event_open(att_profile_t *profile, uint64_t comm_id, const char *name, int nodes,
                     int ranks, int rank);
-/* Deliver what is pending, finalize, release. */
+/* Wait until all channel events of this process have been delivered. */
+void att_event_flush(const att_profile_t *profile);
+/* Flush, finalize, release. */
 void att_event_close(att_profile_t *profile);
 
 /* Around the group depth of the calling thread; `depth` is the depth with the call's own level. */

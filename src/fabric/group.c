@@ -225,7 +225,8 @@ static void lay_out(att_launch_t *launch)
     if (launch->result == ncclSuccess)
         att_oracle_publish(&comm->oracle, &comm->arena, launch->tasks, launch->count);
     else
-        att_arena_fail(&comm->arena, ncclRemoteError); /* the others would wait for ever */
+        att_arena_fail(&comm->arena, ncclRemoteError,
+                       launch->tasks[0].call); /* or all others wait */
 }
 
 static void start(att_launch_t *launch, bool inline_one)
@@ -257,8 +258,8 @@ static void finish(att_launch_t *launch)
         return;
     }
     atomic_store(&comm->error, (uint32_t)launch->result);
-    att_arena_fail(&comm->arena,
-                   launch->result == ncclInternalError ? ncclInternalError : ncclRemoteError);
+    ncclResult_t others = launch->result == ncclInternalError ? ncclInternalError : ncclRemoteError;
+    att_arena_fail(&comm->arena, others, launch->tasks[0].call);
 }
 
 /* The next batch of every communicator that still has tasks. */
@@ -301,7 +302,7 @@ static ncclResult_t run_all(float *estimate_us)
         result = decide_all(comm, estimate_us);
         /* As in NCCL this rank fails alone; here the others then do not wait for ever. */
         if (result != ncclSuccess && !estimate_us)
-            att_arena_fail(&comm->arena, ncclRemoteError);
+            att_arena_fail(&comm->arena, ncclRemoteError, comm->calls);
     }
     if (result != ncclSuccess || estimate_us || comms == 0)
         return result;

@@ -157,7 +157,7 @@ static void time_call(att_model_t *model)
                          model->setup->surface_name, att_task_function_name(model->task->function),
                          att_task_bytes(model->task, arena->count),
                          att_setting_text(setting, words, sizeof words));
-        att_arena_fail(arena, ncclInternalError);
+        att_arena_fail(arena, ncclInternalError, model->task->call);
         us = 0;
     }
     arena->header->start_ns = start;

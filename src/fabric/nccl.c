@@ -206,7 +206,7 @@ EXPORT(ncclResult_t, CommGetAsyncError, ncclComm_t comm, ncclResult_t *error)
         return result;
     *error = result;
     if (result == ncclSuccess)
-        *error = (ncclResult_t)atomic_load(&comm->arena.header->failure);
+        *error = att_arena_failure(&comm->arena);
     return ncclSuccess;
 }
 

@@ -113,7 +113,7 @@ static void compare(att_oracle_t *oracle, att_arena_t *arena, const att_task_t *
             continue;
         if (first_to_see(arena, call))
             report(oracle, call, arena->rank, mine, other, theirs);
-        att_arena_fail(arena, ncclInternalError);
+        att_arena_fail(arena, ncclInternalError, call);
         return;
     }
 }
@@ -126,18 +126,18 @@ void att_oracle_publish(att_oracle_t *oracle, att_arena_t *arena, const att_task
     uint64_t through = tasks[count - 1].call + 1;
     atomic_store(&arena->round, through);
     att_signal_set(&arena->ranks[arena->rank].arrived, (uint32_t)through);
-    if (oracle->keep_going)
-        return;
-    for (int other = 0; other < arena->count; other++)
+    for (int other = 0; other < arena->count && !oracle->keep_going; other++)
         if (other != arena->rank)
             compare(oracle, arena, tasks, count, other);
+    att_signal_set(&arena->ranks[arena->rank].compared, (uint32_t)through);
 }
 
+/* Until all ranks have compared (and told before) the batch. */
 static ncclResult_t wait_for_all(att_arena_t *arena, const att_task_t *tasks, size_t count)
 {
     uint32_t through = (uint32_t)(tasks[count - 1].call + 1);
     for (int other = 0; other < arena->count; other++) {
-        ncclResult_t result = att_arena_wait(arena, &arena->ranks[other].arrived, through);
+        ncclResult_t result = att_arena_wait(arena, &arena->ranks[other].compared, through);
         if (result != ncclSuccess)
             return result;
     }
@@ -183,5 +183,5 @@ ncclResult_t att_oracle_agree(att_oracle_t *oracle, att_arena_t *arena, att_task
 ncclResult_t att_oracle_confirm(att_arena_t *arena, const att_task_t *tasks, size_t count)
 {
     ncclResult_t result = wait_for_all(arena, tasks, count);
-    return result != ncclSuccess ? result : (ncclResult_t)atomic_load(&arena->header->failure);
+    return result != ncclSuccess ? result : att_arena_failure(arena);
 }
