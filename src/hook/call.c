@@ -81,7 +81,13 @@ void att_call_publish(att_call_t *call, uint64_t serial)
 bool att_call_take(att_call_t *call, uint64_t serial)
 {
     uint64_t tag = make_tag(serial, ATT_CALL_DECIDED);
-    return exchange(call, &tag, make_tag(serial, ATT_CALL_FILLING));
+    return atomic_load_explicit(&call->tag, memory_order_relaxed) == tag &&
+           exchange(call, &tag, make_tag(serial, ATT_CALL_FILLING));
+}
+
+uint64_t att_call_serial(const att_call_t *call)
+{
+    return serial_of(atomic_load_explicit(&call->tag, memory_order_relaxed));
 }
 
 void att_call_time(att_call_t *call, uint64_t serial, uint32_t channels)

@@ -57,6 +57,8 @@ bool att_call_claim(att_call_t *call, uint64_t serial, const att_sink_t *sink);
 void att_call_publish(att_call_t *call, uint64_t serial);
 /* DECIDED -> FILLING; false when it is not `serial` or not DECIDED. */
 bool att_call_take(att_call_t *call, uint64_t serial);
+/* Whose it is; stable while the caller owns it (FILLING). */
+uint64_t att_call_serial(const att_call_t *call);
 /* FILLING -> TIMING: wait for the stamps of so many channels (1..ATT_CALL_CHANNELS). */
 void att_call_time(att_call_t *call, uint64_t serial, uint32_t channels);
 /* FILLING -> FREE, with an untimed record. */

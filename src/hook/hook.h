@@ -28,7 +28,7 @@ const att_hook_t *att_hook_attach(att_nccl_logger_fn logger);
 
 /* True from the start in a forked child and at the end of the process. Every callback asks first.
  */
-extern _Atomic bool att_hook_stopped;
+extern _Atomic bool att_hook_stopped __attribute__((visibility("hidden")));
 static inline bool att_hook_is_stopped(void)
 {
     return atomic_load_explicit(&att_hook_stopped, memory_order_relaxed);

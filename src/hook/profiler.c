@@ -70,31 +70,35 @@ static void anomaly(const att_context_t *context)
     atomic_fetch_add_explicit(&context->sink.process->anomalies, 1, memory_order_relaxed);
 }
 
-void *att_profiler_coll(void *pointer, const att_coll_event_t *event)
+struct att_call *att_profiler_take(void *pointer, void *parent_handle)
 {
     att_context_t *context = pointer;
     if (!att_context_decides(context))
         return NULL;
-    att_handle_t parent = att_handle_unpack(event->parent);
-    uint64_t serial;
-    if (parent.kind == ATT_HANDLE_API && parent.context == context->index) {
-        serial = parent.serial;
-    } else {
+    att_handle_t parent = att_handle_unpack(parent_handle);
+    uint64_t serial = parent.serial;
+    if (parent.kind != ATT_HANDLE_API || parent.context != context->index) {
         serial = atomic_load_explicit(&context->batch.serial, memory_order_relaxed);
         atomic_fetch_add_explicit(&context->batch.colls, 1, memory_order_relaxed);
     }
+    att_call_t *call = att_context_call(context, serial);
+    if (att_call_take(call, serial))
+        return call;
+    /* A second event of the batch, or none that was to be timed. */
+    att_call_spoil(call, serial, ATT_UNTIMED_GROUPED, &context->sink);
+    return NULL;
+}
+
+void *att_profiler_coll(void *pointer, struct att_call *call, const att_coll_event_t *event)
+{
+    att_context_t *context = pointer;
+    uint64_t serial = att_call_serial(call);
     int collective = att_collective_parse(event->function);
     int algorithm = att_algorithm_parse(event->algorithm);
     int protocol = att_protocol_parse(event->protocol);
     if (algorithm >= 0 && protocol >= 0)
         atomic_fetch_or_explicit(&context->member->used_pairs, ATT_PAIR_BIT(algorithm, protocol),
                                  memory_order_relaxed);
-    att_call_t *call = att_context_call(context, serial);
-    if (!att_call_take(call, serial)) {
-        /* A second event of the batch, or none that was to be timed. */
-        att_call_spoil(call, serial, ATT_UNTIMED_GROUPED, &context->sink);
-        return NULL;
-    }
     const att_datatype_t *datatype = att_datatype_parse(event->datatype);
     att_record_t *record = &call->record;
     if (datatype == NULL || collective != record->collective || algorithm < 0 || protocol < 0 ||

@@ -14,7 +14,6 @@
 /* One Coll event in NCCL's words. count: AllGather and Broadcast in bytes (a rank's), ReduceScatter
  * the received elements. */
 typedef struct att_coll_event {
-    void *parent; /* handle of its CollApi event */
     uint64_t sequence;
     const char *function;
     size_t count;
@@ -32,7 +31,11 @@ void att_profiler_finalize(void *context);
 
 void *att_profiler_group(void *context);
 void *att_profiler_coll_api(void *context, void *group, bool captured);
-void *att_profiler_coll(void *context, const att_coll_event_t *event);
+/* The call that a Coll event is about (parent: handle of its CollApi event), now owned by the
+ * caller, or NULL: nothing is to be timed. Then att_profiler_coll, which gives it up and returns
+ * the handle. */
+struct att_call *att_profiler_take(void *context, void *parent);
+void *att_profiler_coll(void *context, struct att_call *call, const att_coll_event_t *event);
 void *att_profiler_kernel_start(void *coll, uint32_t channel, uint64_t time_ns);
 void att_profiler_kernel_stop(void *kernel, uint64_t time_ns);
 

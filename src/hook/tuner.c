@@ -42,18 +42,22 @@ int att_tuner_finalize(void *pointer)
     return ATT_NCCL_SUCCESS;
 }
 
+#ifdef __SSE2__
+static inline uint32_t four_legal(const float *costs)
+{
+    return (uint32_t)_mm_movemask_ps(_mm_cmpge_ps(_mm_loadu_ps(costs), _mm_setzero_ps()));
+}
+#endif
+
 /* The pairs that NCCL may choose, as ATT_PAIR_BIT()s: topoGetAlgoInfo (src/enqueue.cc) takes the
  * least entry that is not negative. */
 static uint32_t legal_pairs(const float *table, int algorithms, int protocols)
 {
 #ifdef __SSE2__
-    if (algorithms >= ATT_ALGORITHM_COUNT && protocols == ATT_PROTOCOL_COUNT) {
-        const __m128 zero = _mm_setzero_ps();
-        uint32_t pairs = table[20] >= 0.0f ? 1u << 20 : 0;
-        for (int i = 0; i < 20; i += 4)
-            pairs |= (uint32_t)_mm_movemask_ps(_mm_cmpge_ps(_mm_loadu_ps(table + i), zero)) << i;
-        return pairs;
-    }
+    if (algorithms >= ATT_ALGORITHM_COUNT && protocols == ATT_PROTOCOL_COUNT)
+        return four_legal(table) | four_legal(table + 4) << 4 | four_legal(table + 8) << 8 |
+               four_legal(table + 12) << 12 | four_legal(table + 16) << 16 |
+               (table[20] >= 0.0f ? 1u << 20 : 0);
 #endif
     uint32_t pairs = 0;
     for (int a = 0; a < algorithms && a < ATT_ALGORITHM_COUNT; a++)
@@ -135,30 +139,30 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
 }
 
 /* Write the setting into NCCL's table; false when it cannot be applied here. */
-static bool apply(const att_context_t *context, att_setting_t setting, uint32_t pairs, float *table,
-                  int protocols, int *channels)
+static inline bool apply(const att_context_t *context, const att_setting_t *setting, uint32_t pairs,
+                         float *table, int protocols, int *channels)
 {
-    if (setting.transport != ATT_TRANSPORT_KEEP || setting.threads != 0 ||
-        (setting.chunk_bytes != 0 && context->tuner_abi < 6))
+    if (setting->transport != ATT_TRANSPORT_KEEP || setting->threads != 0 ||
+        (setting->chunk_bytes != 0 && context->tuner_abi < 6))
         return false;
-    if (setting.algorithm != ATT_ALGORITHM_KEEP) {
-        if (setting.algorithm < 0 || setting.algorithm >= ATT_ALGORITHM_COUNT ||
-            setting.protocol < 0 || setting.protocol >= ATT_PROTOCOL_COUNT ||
-            (pairs & ATT_PAIR_BIT(setting.algorithm, setting.protocol)) == 0)
+    if (setting->algorithm != ATT_ALGORITHM_KEEP) {
+        if (setting->algorithm < 0 || setting->algorithm >= ATT_ALGORITHM_COUNT ||
+            setting->protocol < 0 || setting->protocol >= ATT_PROTOCOL_COUNT ||
+            (pairs & ATT_PAIR_BIT(setting->algorithm, setting->protocol)) == 0)
             return false;
-        table[setting.algorithm * protocols + setting.protocol] = 0.0f;
+        table[setting->algorithm * protocols + setting->protocol] = 0.0f;
     }
-    if (setting.channels > 0)
-        *channels = setting.channels;
+    if (setting->channels > 0)
+        *channels = setting->channels;
     return true;
 }
 
-static void remember(att_batch_t *batch, int collective, att_setting_t setting)
+static inline void remember(att_batch_t *batch, int collective, const att_setting_t *setting)
 {
     if (batch->decisions <= ATT_BATCH)
         batch->entries[batch->decisions - 1] = (att_batch_entry_t){
-            (int8_t)collective, setting.algorithm, setting.protocol, setting.chunk_bytes};
-    batch->chunks += setting.chunk_bytes != 0;
+            (int8_t)collective, setting->algorithm, setting->protocol, setting->chunk_bytes};
+    batch->chunks += setting->chunk_bytes != 0;
 }
 
 int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, int algorithms,
@@ -190,7 +194,7 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     batch->decisions++;
     if (__builtin_expect(lane == NULL, 0)) {
         context->counts.simulated++;
-        remember(batch, collective, ATT_SETTING_KEEP);
+        remember(batch, collective, &ATT_SETTING_KEEP);
         return ATT_NCCL_SUCCESS;
     }
 
@@ -200,9 +204,9 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
         decision.setting = lane->schedule.entries[lane->schedule.count - 1].setting;
         atomic_fetch_add_explicit(&process->frozen, 1, memory_order_relaxed);
     }
-    remember(batch, collective, decision.setting);
-    if (!att_setting_is_keep(decision.setting) &&
-        __builtin_expect(!apply(context, decision.setting, pairs, table, protocols, channels), 0)) {
+    remember(batch, collective, &decision.setting);
+    if (__builtin_expect(!apply(context, &decision.setting, pairs, table, protocols, channels),
+                         0)) {
         atomic_fetch_add_explicit(&lane->shared->refused, 1, memory_order_relaxed);
         return ATT_NCCL_SYSTEM_ERROR;
     }
@@ -217,10 +221,18 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     return ATT_NCCL_SUCCESS;
 }
 
-/* ncclProtoGrainSize (src/include/device.h): NCCL floors to it, and divides by what is left. */
-static uint32_t grain(int protocol)
+/* Floor to ncclProtoGrainSize (src/include/device.h), at least one: NCCL floors too, and divides by
+ * what is left. */
+static size_t whole_grains(uint32_t bytes, int protocol)
 {
-    return protocol == ATT_PROTOCOL_LL ? 16 : protocol == ATT_PROTOCOL_LL128 ? 1920 : 512;
+    switch (protocol) {
+    case ATT_PROTOCOL_LL:
+        return bytes < 16 ? 16 : bytes / 16 * 16;
+    case ATT_PROTOCOL_LL128:
+        return bytes < 1920 ? 1920 : bytes / 1920 * 1920;
+    default:
+        return bytes < 512 ? 512 : bytes / 512 * 512;
+    }
 }
 
 /* The slots of these are sized for NCCL's own chunk (src/transport/nvls.cc), which its clamp does
@@ -255,10 +267,7 @@ int att_tuner_chunk(void *pointer, int collective, int algorithm, int protocol, 
     }
     if (matches != 1 || wanted == 0)
         return ATT_NCCL_SUCCESS;
-    uint32_t step = grain(protocol);
-    size_t value = wanted / step * step;
-    if (value < step)
-        value = step;
+    size_t value = whole_grains(wanted, protocol);
     if (!never_above(algorithm) || value < *chunk)
         *chunk = value;
     return ATT_NCCL_SUCCESS;

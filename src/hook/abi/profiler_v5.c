@@ -9,6 +9,24 @@ static int init(void **context, uint64_t comm_id, int *mask, const char *comm_na
     return ATT_NCCL_SUCCESS;
 }
 
+static void *start_coll(void *context, const att_event_v5_t *event)
+{
+    struct att_call *call = att_profiler_take(context, event->parent);
+    if (call == NULL)
+        return NULL;
+    const att_coll_event_t coll = {
+        .sequence = event->coll.sequence,
+        .function = event->coll.function,
+        .count = event->coll.count,
+        .datatype = event->coll.datatype,
+        .algorithm = event->coll.algorithm,
+        .protocol = event->coll.protocol,
+        .channels = event->coll.channels,
+        .warps = event->coll.warps,
+    };
+    return att_profiler_coll(context, call, &coll);
+}
+
 static int start_event(void *context, void **handle, att_event_v5_t *event)
 {
     *handle = NULL;
@@ -19,21 +37,9 @@ static int start_event(void *context, void **handle, att_event_v5_t *event)
     case ATT_EVENT_COLL_API:
         *handle = att_profiler_coll_api(context, event->parent, event->coll_api.captured);
         break;
-    case ATT_EVENT_COLL: {
-        const att_coll_event_t coll = {
-            .parent = event->parent,
-            .sequence = event->coll.sequence,
-            .function = event->coll.function,
-            .count = event->coll.count,
-            .datatype = event->coll.datatype,
-            .algorithm = event->coll.algorithm,
-            .protocol = event->coll.protocol,
-            .channels = event->coll.channels,
-            .warps = event->coll.warps,
-        };
-        *handle = att_profiler_coll(context, &coll);
+    case ATT_EVENT_COLL:
+        *handle = start_coll(context, event);
         break;
-    }
     case ATT_EVENT_KERNEL_CH:
         *handle = att_profiler_kernel_start(event->parent, event->kernel_ch.channel,
                                             event->kernel_ch.time_ns);

@@ -13,9 +13,9 @@ const fake_plugin_t fake_linked = {&ncclTunerPlugin_v5, &ncclTunerPlugin_v6, &nc
 
 static const char *const functions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter",
                                         "AllReduce"};
-static const char *const algorithms[] = {"TREE", "RING",      "COLLNET_DIRECT", "COLLNET_CHAIN",
-                                         "NVLS", "NVLS_TREE", "PAT"};
-static const char *const protocols[]  = {"LL", "LL128", "SIMPLE"};
+static const char *const algorithms[] = {
+    "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
 
 void fake_logger(int level, unsigned long subsystems, const char *file, int line,
                  const char *format, ...)
@@ -251,8 +251,7 @@ void fake_run(fake_comm_t *comm, fake_op_t *op, uint64_t duration_ns)
     for (int c = 0; c < op->channels; c++)
         kernels[c] = fake_kernel_start(comm, op->coll, c, start + (uint64_t)c);
     for (int c = 0; c < op->channels; c++)
-        fake_kernel_stop(comm, kernels[c],
-                         start + duration_ns - (uint64_t)(op->channels - 1 - c));
+        fake_kernel_stop(comm, kernels[c], start + duration_ns - (uint64_t)(op->channels - 1 - c));
 }
 
 fake_op_t fake_call(fake_comm_t *comm, int collective, size_t bytes, uint64_t duration_ns)

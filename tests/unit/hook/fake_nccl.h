@@ -85,8 +85,8 @@ void *fake_kernel_start(fake_comm_t *comm, void *coll, int channel, uint64_t tim
 void fake_kernel_stop(fake_comm_t *comm, void *kernel, uint64_t time_ns);
 void fake_stop(fake_comm_t *comm, void *handle);
 
-/* A lone call from begin to run, float32, `bytes` as the user's buffer (a rank's share for AllGather
- * and ReduceScatter); returns the op as launched. */
+/* A lone call from begin to run, float32, `bytes` as the user's buffer (a rank's share for
+ * AllGather and ReduceScatter); returns the op as launched. */
 fake_op_t fake_call(fake_comm_t *comm, int collective, size_t bytes, uint64_t duration_ns);
 
 #endif

@@ -137,9 +137,8 @@ static void nonsense(fake_comm_t *comm, flight_t *f)
     case 0: /* the stop of a channel that did not start */
         if (f->op.coll != NULL && f->starts[CHANNELS - 1] == 0) {
             att_handle_t h = att_handle_unpack(f->op.coll);
-            fake_kernel_stop(comm,
-                             att_handle_pack(ATT_HANDLE_KERNEL, h.context, h.serial, CHANNELS - 1),
-                             99999);
+            fake_kernel_stop(
+                comm, att_handle_pack(ATT_HANDLE_KERNEL, h.context, h.serial, CHANNELS - 1), 99999);
             anomalies++;
             expected[f->call].spoiled |= !expected[f->call].done;
         }

@@ -23,8 +23,7 @@ int ncclGetVersion(int *version)
 }
 
 static int fabric_status = 1;
-__attribute__((visibility("default"))) int ncclFabricDeviceInfo(unsigned char uuid[16],
-                                                                int *units);
+__attribute__((visibility("default"))) int ncclFabricDeviceInfo(unsigned char uuid[16], int *units);
 int ncclFabricDeviceInfo(unsigned char uuid[16], int *units)
 {
     for (int i = 0; i < 16; i++)
@@ -234,10 +233,9 @@ ISOLATED(loaded_and_closed)
         if (library == NULL)
             fprintf(stderr, "%s\n", dlerror());
         CHECK(library != NULL);
-        fake_plugin_t plugin = {dlsym(library, "ncclTunerPlugin_v5"),
-                                dlsym(library, "ncclTunerPlugin_v6"),
-                                dlsym(library, "ncclProfiler_v5"),
-                                dlsym(library, "ncclProfiler_v6")};
+        fake_plugin_t plugin = {
+            dlsym(library, "ncclTunerPlugin_v5"), dlsym(library, "ncclTunerPlugin_v6"),
+            dlsym(library, "ncclProfiler_v5"), dlsym(library, "ncclProfiler_v6")};
         CHECK(plugin.tuner5 != NULL && plugin.tuner6 != NULL);
         CHECK(plugin.profiler5 != NULL && plugin.profiler6 != NULL);
         CHECK(dlsym(library, "att_hook_attach") == NULL);
@@ -259,8 +257,7 @@ ISOLATED(loaded_and_closed)
     CHECK_EQUAL(att_segment_path(&name, path, sizeof path, &error), 0);
     int fd = open(path, O_RDONLY);
     CHECK(fd >= 0);
-    const att_segment_memory_t *memory =
-        mmap(NULL, sizeof *memory, PROT_READ, MAP_SHARED, fd, 0);
+    const att_segment_memory_t *memory = mmap(NULL, sizeof *memory, PROT_READ, MAP_SHARED, fd, 0);
     CHECK(memory != MAP_FAILED);
     CHECK_EQUAL(atomic_load(&memory->header.process_count), 1);
     CHECK_EQUAL(atomic_load(&memory->header.member_count), 3);
@@ -270,14 +267,10 @@ ISOLATED(loaded_and_closed)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(switched_off),
-        cmocka_unit_test(no_run),
-        cmocka_unit_test(no_segment),
-        cmocka_unit_test(attached),
-        cmocka_unit_test(no_profiler),
-        cmocka_unit_test(a_rank_twice),
-        cmocka_unit_test(user_variables_pin),
-        cmocka_unit_test(a_child_is_inert),
+        cmocka_unit_test(switched_off),       cmocka_unit_test(no_run),
+        cmocka_unit_test(no_segment),         cmocka_unit_test(attached),
+        cmocka_unit_test(no_profiler),        cmocka_unit_test(a_rank_twice),
+        cmocka_unit_test(user_variables_pin), cmocka_unit_test(a_child_is_inert),
         cmocka_unit_test(loaded_and_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

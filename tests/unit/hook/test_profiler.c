@@ -123,10 +123,10 @@ ISOLATED(bytes_of_every_collective)
     fake_comm_t comm;
     timed_comm(&comm, 6, 0xabc, 4);
     for (int collective = 0; collective < ATT_COLLECTIVE_COUNT; collective++) {
-        bool all = collective == ATT_COLLECTIVE_ALL_GATHER ||
-                   collective == ATT_COLLECTIVE_REDUCE_SCATTER;
-        bool typed = collective != ATT_COLLECTIVE_ALL_GATHER &&
-                     collective != ATT_COLLECTIVE_BROADCAST;
+        bool all =
+            collective == ATT_COLLECTIVE_ALL_GATHER || collective == ATT_COLLECTIVE_REDUCE_SCATTER;
+        bool typed =
+            collective != ATT_COLLECTIVE_ALL_GATHER && collective != ATT_COLLECTIVE_BROADCAST;
         fake_call(&comm, collective, 4096, 100);
         att_record_t r = next_record();
         CHECK_EQUAL(r.untimed, ATT_UNTIMED_NO);
@@ -224,6 +224,48 @@ ISOLATED(groups_are_not_timed)
     CHECK_EQUAL(atomic_load(&process()->anomalies), 0);
 }
 
+/* NCCL 2.29.2 asks twice for one small collective: it is not known which answer it took. */
+ISOLATED(asked_twice_is_not_timed)
+{
+    fake_comm_t comm;
+    timed_comm(&comm, 6, 0xabc, 2);
+    fake_begin(&comm);
+    fake_op_t *op = fake_enqueue(&comm, ALL_REDUCE, 1024, false);
+    CHECK_EQUAL(fake_prepare(&comm), 0);
+    CHECK_EQUAL(fake_prepare(&comm), 0);
+    fake_launch(&comm);
+    fake_run(&comm, op, 100);
+    fake_end(&comm);
+    CHECK_EQUAL(next_record().untimed, ATT_UNTIMED_GROUPED);
+    CHECK_EQUAL(next_record().untimed, ATT_UNTIMED_GROUPED);
+    no_record();
+    fake_destroy(&comm);
+}
+
+/* Times that cannot be: no time has passed; more channels started than NCCL said. */
+ISOLATED(impossible_times)
+{
+    fake_comm_t comm;
+    timed_comm(&comm, 6, 0xabc, 2);
+    for (int what = 0; what < 3; what++) {
+        fake_begin(&comm);
+        fake_op_t *op = fake_enqueue(&comm, ALL_REDUCE, 1024, false);
+        CHECK_EQUAL(fake_prepare(&comm), 0);
+        op->channels = 2;
+        fake_launch(&comm);
+        void *kernels[2];
+        for (int c = 0; c < 2; c++)
+            kernels[c] = fake_kernel_start(&comm, op->coll, c, 5000);
+        if (what == 1)
+            fake_kernel_start(&comm, op->coll, 7, 4000);
+        for (int c = 0; c < 2; c++)
+            fake_kernel_stop(&comm, kernels[c], what == 0 ? 5000 : 5001);
+        fake_end(&comm);
+        CHECK_EQUAL(next_record().untimed, what == 2 ? ATT_UNTIMED_NO : ATT_UNTIMED_LOST);
+    }
+    fake_destroy(&comm);
+}
+
 /* A Coll event with another function, size, pair or type is not this call's. */
 ISOLATED(mismatches_are_not_timed)
 {
@@ -259,8 +301,7 @@ ISOLATED(mismatches_are_not_timed)
         fake_end(&comm);
         if (what < 6) {
             CHECK(op->coll == NULL);
-            CHECK_EQUAL(next_record().untimed,
-                        what == 5 ? ATT_UNTIMED_LOST : ATT_UNTIMED_MISMATCH);
+            CHECK_EQUAL(next_record().untimed, what == 5 ? ATT_UNTIMED_LOST : ATT_UNTIMED_MISMATCH);
         }
         no_record();
     }
@@ -420,6 +461,8 @@ int main(void)
         cmocka_unit_test(bytes_of_every_collective),
         cmocka_unit_test(a_trial_carries_its_setting),
         cmocka_unit_test(groups_are_not_timed),
+        cmocka_unit_test(asked_twice_is_not_timed),
+        cmocka_unit_test(impossible_times),
         cmocka_unit_test(mismatches_are_not_timed),
         cmocka_unit_test(collectives_without_a_question_are_unseen),
         cmocka_unit_test(captured_calls_take_the_incumbent),

@@ -1,8 +1,8 @@
 /*
  * Threads: ranks that call, their proxy threads that bring the stamps, communicators that come and
  * go, and an agent that proposes, dies, recovers, switches stamps and reads records, all in one
- * image, so that ThreadSanitizer sees every access to the segment. Two ranks must never run one call
- * with different settings, and every time that is reported must be right.
+ * image, so that ThreadSanitizer sees every access to the segment. Two ranks must never run one
+ * call with different settings, and every time that is reported must be right.
  */
 #include "base/clock.h"
 #include "fake_nccl.h"
@@ -29,7 +29,7 @@ static fake_comm_t comms[RANKS];
 static proxy_t proxies[RANKS];
 static int seen[RANKS][TASKS][CALLS]; /* channels | algorithm << 8 | chunk << 16 */
 static uint64_t durations[RANKS][TASKS][CALLS];
-static _Atomic int running;
+static _Atomic int running, turns;
 static uint64_t timed, committed;
 
 static size_t bytes_of(int task)
@@ -63,16 +63,22 @@ static void *proxy_main(void *argument)
     }
 }
 
+/* Waits for room: a proxy that lags by thousands of calls would lose stamps. */
 static void push(proxy_t *proxy, const fake_op_t *op, uint64_t start, uint64_t duration)
 {
-    pthread_mutex_lock(&proxy->lock);
-    if (proxy->head - proxy->tail < QUEUE) {
-        proxy->ops[proxy->head % QUEUE] = *op;
-        proxy->ops[proxy->head % QUEUE].chunk = duration;
-        proxy->starts[proxy->head % QUEUE] = start;
-        proxy->head++;
+    for (bool done = false; !done;) {
+        pthread_mutex_lock(&proxy->lock);
+        done = proxy->head - proxy->tail < QUEUE;
+        if (done) {
+            proxy->ops[proxy->head % QUEUE] = *op;
+            proxy->ops[proxy->head % QUEUE].chunk = duration;
+            proxy->starts[proxy->head % QUEUE] = start;
+            proxy->head++;
+        }
+        pthread_mutex_unlock(&proxy->lock);
+        if (!done)
+            att_clock_sleep_ns(20000);
     }
-    pthread_mutex_unlock(&proxy->lock);
 }
 
 static void *rank_main(void *argument)
@@ -81,6 +87,8 @@ static void *rank_main(void *argument)
     fake_comm_t *comm = &comms[rank];
     unsigned seed = (unsigned)rank + 1;
     for (int i = 0; i < CALLS; i++) {
+        while (atomic_load(&turns) < i / 10) /* whatever the scheduler does, the agent gets turns */
+            att_clock_sleep_ns(20000);
         for (int task = 0; task < TASKS; task++) {
             fake_begin(comm);
             fake_op_t *op =
@@ -154,8 +162,8 @@ static int propose(att_segment_task_t *task, const uint32_t *lanes, uint32_t cou
     att_vote_t vote = att_vote_prepare(memory, task, lanes, count, &schedule);
     if (quit == 2)
         return -1;
-    att_home_state_t state = att_home_decide(
-        task, txn, vote == ATT_VOTE_YES ? ATT_HOME_COMMITTED : ATT_HOME_ABORTED);
+    att_home_state_t state =
+        att_home_decide(task, txn, vote == ATT_VOTE_YES ? ATT_HOME_COMMITTED : ATT_HOME_ABORTED);
     committed += state == ATT_HOME_COMMITTED;
     return quit == 3 ? -1 : 1;
 }
@@ -173,6 +181,12 @@ static void *agent_main(void *argument)
         CHECK_EQUAL(agent_lanes(tasks[t], lanes[t]), RANKS);
     }
     while (atomic_load(&running) > 0) {
+        uint64_t horizon = att_vote_horizon(memory, lanes[0], RANKS);
+        if ((uint64_t)atomic_load(&turns) > horizon / 10 + 20) { /* nor does it run away */
+            drain();
+            att_clock_sleep_ns(20000);
+            continue;
+        }
         int t = (int)((unsigned)rand_r(&seed) % TASKS);
         att_segment_task_t *task = &memory->tasks[tasks[t]];
         int quit = rand_r(&seed) % 8 == 0 ? 1 + rand_r(&seed) % 3 : 0;
@@ -186,6 +200,7 @@ static void *agent_main(void *argument)
         if (rand_r(&seed) % 16 == 0)
             atomic_store(&memory->processes[0].timing, (uint32_t)(rand_r(&seed) % 4 != 0));
         drain();
+        atomic_fetch_add(&turns, 1);
     }
     return NULL;
 }
@@ -197,7 +212,7 @@ ISOLATED(ranks_never_differ)
         fake_init(&comms[r], &fake_linked, 6, 0xabc, RANKS, r);
         pthread_mutex_init(&proxies[r].lock, NULL);
     }
-    agent_memory()->header.wait_ns = 2000000;
+    agent_memory()->header.wait_ns = 50000000;
     /* Call 0, alone: the agent needs every rank's lane. */
     for (int r = 0; r < RANKS; r++)
         for (int t = 0; t < TASKS; t++)

@@ -99,8 +99,7 @@ ISOLATED(never_outside_the_table_or_on_ignore)
             int channels = 0;
             CHECK_EQUAL(ask_raw(&comm, ALL_REDUCE, bytes, table, rows, &channels), 0);
             uint32_t task = agent_task(ALL_REDUCE, bytes);
-            CHECK_EQUAL(agent_memory()->tasks[task].legal_pairs,
-                        rows == 7 ? 0x155555 : 0x15555);
+            CHECK_EQUAL(agent_memory()->tasks[task].legal_pairs, rows == 7 ? 0x155555 : 0x15555);
             int written = 0;
             for (int i = -8; i < ATT_PAIR_COUNT + 8; i++) {
                 float before = i < 0 || i >= rows * 3 ? 7.0f : i % 2 == 0 ? 5.0f : -1.0f;
@@ -235,8 +234,17 @@ ISOLATED(a_batch_of_two_keeps_nccls_chunk)
     CHECK_EQUAL(comm.ops[0].chunk, 524288);
     CHECK_EQUAL(comm.ops[1].chunk, 524288);
     CHECK_EQUAL(comm.ops[2].chunk, 65536);
+    /* In the other order too. */
+    fake_begin(&comm);
+    fake_enqueue(&comm, ALL_REDUCE, 2048, false);
+    fake_enqueue(&comm, ALL_REDUCE, 1024, false);
+    CHECK_EQUAL(fake_prepare(&comm), 0);
+    fake_launch(&comm);
+    fake_end(&comm);
+    CHECK_EQUAL(comm.ops[0].chunk, 524288);
+    CHECK_EQUAL(comm.ops[1].chunk, 524288);
     /* Told apart by the pair. */
-    agent_commit(agent_task(ALL_REDUCE, 8192), 2, &tree, 1, 1);
+    agent_commit(agent_task(ALL_REDUCE, 8192), 3, &tree, 1, 1);
     fake_begin(&comm);
     fake_enqueue(&comm, ALL_REDUCE, 1024, false);
     fake_enqueue(&comm, ALL_REDUCE, 2048, false);
@@ -319,7 +327,8 @@ ISOLATED(many_ranks_in_one_process)
     CHECK_EQUAL(atomic_load(&memory->processes[0].decisions), GROUPS * RANKS * 4 + 2);
 }
 
-/* More message sizes than the table takes: the rest keeps NCCL's choice, at no cost to the others. */
+/* More message sizes than the table takes: the rest keeps NCCL's choice, at no cost to the others.
+ */
 ISOLATED(too_many_tasks)
 {
     fake_comm_t comm;
@@ -343,8 +352,8 @@ ISOLATED(too_many_tasks)
     CHECK_EQUAL(fake_call(&comm, ALL_REDUCE, 4, 100).channels, 2);
     CHECK_EQUAL(fake_call(&comm, ALL_REDUCE, 4 * 4999, 100).channels, 16);
     fake_destroy(&comm);
-    uint64_t total = atomic_load(&memory->processes[0].decisions) +
-                     atomic_load(&memory->processes[0].simulated);
+    uint64_t total =
+        atomic_load(&memory->processes[0].decisions) + atomic_load(&memory->processes[0].simulated);
     CHECK_EQUAL(total, 15002);
     CHECK_EQUAL(atomic_load(&memory->processes[0].decisions), 3 * tasks + 1);
 }

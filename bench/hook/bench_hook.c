@@ -1,0 +1,309 @@
+/*
+ * bench_hook: what the hook costs a call on the host, driven through the exported tables of
+ * libattune-nccl.so as NCCL 2.30 drives them.
+ *
+ *   settled  a segment with a committed winner (pair, channels and chunk), stamps off
+ *   idle     no run: the hook is loaded and inert
+ *
+ * One call is everything that NCCL would call for a lone AllReduce: GroupApi start, two states and
+ * stop, CollApi start and stop, getCollInfo, getChunkSize three times (low, middle and high
+ * channels), Coll start and stop. When idle or settled NCCL skips some of the events, because the
+ * mask does not ask for them; they are driven all the same, so the numbers are upper bounds.
+ * The parts are measured in loops of their own and do not add up exactly.
+ *
+ * A batch is 20000 calls between two readings of the clock; the median and the 95th percentile are
+ * over batches. Usage: bench_hook LIBRARY [JSON]
+ */
+#include "base/fence.h"
+#include "hook/abi/profiler_v6.h"
+#include "hook/abi/tuner_v6.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CALLS = 2000, BATCHES = 501, CHUNK_CALLS = 3 };
+
+typedef struct subject {
+    const att_tuner_v6_t *tuner;
+    const att_profiler_v6_t *profiler;
+    void *tuner_context, *profiler_context;
+    int mask;
+    float table[ATT_PAIR_COUNT];
+    att_event_v6_t group_event, api_event, coll_event; /* made once: that is NCCL's work */
+} subject_t;
+
+typedef struct figure {
+    double median_ns, p95_ns;
+} figure_t;
+
+typedef struct figures {
+    figure_t whole, decide, chunk, coll, api;
+} figures_t;
+
+typedef void (*part_fn)(subject_t *s);
+
+static void quiet(int level, unsigned long subsystems, const char *file, int line,
+                  const char *format, ...)
+{
+}
+
+static void *start(subject_t *s, att_event_v6_t *event)
+{
+    void *handle = NULL;
+    s->profiler->start_event(s->profiler_context, &handle, event);
+    return handle;
+}
+
+static void stop(subject_t *s, void *handle)
+{
+    if (handle != NULL)
+        s->profiler->stop_event(handle);
+}
+
+static void *api_begin(subject_t *s, void **group)
+{
+    *group = start(s, &s->group_event);
+    if (*group != NULL)
+        s->profiler->record_event_state(*group, 23, NULL);
+    s->api_event.parent = *group;
+    void *api = start(s, &s->api_event);
+    stop(s, api);
+    return api;
+}
+
+static void api_end(subject_t *s, void *group)
+{
+    if (group != NULL)
+        s->profiler->record_event_state(group, 24, NULL);
+    stop(s, group);
+}
+
+static void decide(subject_t *s)
+{
+    int channels = 0;
+    s->tuner->get_coll_info(s->tuner_context, ATT_COLLECTIVE_ALL_REDUCE, 4 << 20, 1,
+                            (float **)s->table, 7, 3, 0, &channels);
+}
+
+static void chunk(subject_t *s)
+{
+    for (int i = 0; i < CHUNK_CALLS; i++) {
+        size_t bytes = 524288;
+        s->tuner->get_chunk_size(s->tuner_context, ATT_COLLECTIVE_ALL_REDUCE, 1 << 18,
+                                 ATT_ALGORITHM_RING, ATT_PROTOCOL_SIMPLE, 1, &bytes);
+    }
+}
+
+static void coll_of(subject_t *s, void *api)
+{
+    s->coll_event.parent = api;
+    stop(s, start(s, &s->coll_event));
+}
+
+static void coll(subject_t *s)
+{
+    coll_of(s, NULL);
+}
+
+static void api(subject_t *s)
+{
+    void *group;
+    api_begin(s, &group);
+    api_end(s, group);
+}
+
+static void whole(subject_t *s)
+{
+    void *group;
+    void *parent = api_begin(s, &group);
+    decide(s);
+    chunk(s);
+    coll_of(s, parent);
+    api_end(s, group);
+}
+
+/* Processor time of this thread: others that share the machine do not count. */
+static uint64_t spent_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static figure_t measure(subject_t *s, part_fn part)
+{
+    double batches[BATCHES];
+    for (int b = -3; b < BATCHES; b++) {
+        uint64_t begin = spent_ns();
+        for (int i = 0; i < CALLS; i++)
+            part(s);
+        if (b >= 0)
+            batches[b] = (double)(spent_ns() - begin) / CALLS;
+    }
+    qsort(batches, BATCHES, sizeof batches[0], compare);
+    return (figure_t){batches[BATCHES / 2], batches[BATCHES * 95 / 100]};
+}
+
+static bool load(subject_t *s, const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        fprintf(stderr, "bench_hook: %s\n", dlerror());
+        return false;
+    }
+    s->tuner = dlsym(library, "ncclTunerPlugin_v6");
+    s->profiler = dlsym(library, "ncclProfiler_v6");
+    if (s->tuner == NULL || s->profiler == NULL)
+        return false;
+    s->profiler->init(&s->profiler_context, 0xabc, &s->mask, "bench", 1, 2, 0, quiet);
+    s->tuner->init(&s->tuner_context, 0xabc, 2, 1, quiet, NULL, NULL);
+    for (int i = 0; i < ATT_PAIR_COUNT; i++)
+        s->table[i] = i < 6 ? 50.0f + (float)i : -1.0f;
+    return true;
+}
+
+static void make_events(subject_t *s)
+{
+    s->group_event.type = ATT_EVENT_GROUP_API;
+    s->api_event.type = ATT_EVENT_COLL_API;
+    s->api_event.coll_api.function = "AllReduce";
+    s->api_event.coll_api.count = 1 << 20;
+    s->api_event.coll_api.datatype = "ncclFloat32";
+    s->coll_event.type = ATT_EVENT_COLL;
+    s->coll_event.coll.function = "AllReduce";
+    s->coll_event.coll.count = 1 << 20;
+    s->coll_event.coll.datatype = "ncclFloat32";
+    s->coll_event.coll.channels = 16;
+    s->coll_event.coll.warps = 17;
+    s->coll_event.coll.algorithm = "RING";
+    s->coll_event.coll.protocol = "SIMPLE";
+}
+
+/* The agent's part: the winner holds from the next call on. */
+static bool settle(subject_t *s, att_segment_memory_t *memory)
+{
+    decide(s);
+    if (atomic_load(&memory->header.lane_count) != 1) {
+        fprintf(stderr, "bench_hook: the hook did not attach\n");
+        return false;
+    }
+    uint32_t lane = 0;
+    att_schedule_t schedule = {.txn = 1, .count = 1};
+    schedule.entries[0] = (att_schedule_entry_t){1, ATT_SETTING_KEEP};
+    schedule.entries[0].setting.algorithm = ATT_ALGORITHM_RING;
+    schedule.entries[0].setting.protocol = ATT_PROTOCOL_SIMPLE;
+    schedule.entries[0].setting.channels = 8;
+    schedule.entries[0].setting.chunk_bytes = 131072;
+    att_segment_task_t *task = &memory->tasks[0];
+    return att_home_open(task, 1) == ATT_OK &&
+           att_vote_prepare(memory, task, &lane, 1, &schedule) == ATT_VOTE_YES &&
+           att_home_decide(task, 1, ATT_HOME_COMMITTED) == ATT_HOME_COMMITTED;
+}
+
+/* In a child of its own: a process attaches once. */
+static bool run(const char *path, att_segment_memory_t *memory, figures_t *out)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        subject_t subject = {0};
+        if (memory == NULL)
+            unsetenv("ATTUNE_RUN_ID");
+        make_events(&subject);
+        if (!load(&subject, path) || (memory != NULL && !settle(&subject, memory)))
+            _exit(1);
+        out->whole = measure(&subject, whole);
+        out->api = measure(&subject, api);
+        out->decide = measure(&subject, decide);
+        out->chunk = measure(&subject, chunk);
+        out->coll = measure(&subject, coll);
+        _exit(0);
+    }
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static void print_row(const char *name, figure_t settled, figure_t idle)
+{
+    printf("%-34s %10.1f %10.1f %10.1f %10.1f\n", name, settled.median_ns, settled.p95_ns,
+           idle.median_ns, idle.p95_ns);
+}
+
+static void print(const figures_t *settled, const figures_t *idle)
+{
+    printf(
+        "# attune %s, host cost of the hook a call; target: settled call <= 50 ns\n"
+        "# %d batches of %d calls; upper bounds: events that the mask leaves out are driven too\n"
+        "%-34s %10s %10s %10s %10s\n",
+        ATTUNE_VERSION, BATCHES, CALLS, "", "settled", "p95", "idle", "p95");
+    printf("%-34s %10s %10s %10s %10s\n", "", "(ns)", "(ns)", "(ns)", "(ns)");
+    print_row("call as NCCL makes it", settled->whole, idle->whole);
+    print_row("  getCollInfo", settled->decide, idle->decide);
+    print_row("  getChunkSize, 3 times", settled->chunk, idle->chunk);
+    print_row("  Coll start, stop", settled->coll, idle->coll);
+    print_row("  GroupApi and CollApi events", settled->api, idle->api);
+}
+
+static bool write_json(const char *path, const figures_t *settled, const figures_t *idle)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        perror(path);
+        return false;
+    }
+    fprintf(file,
+            "{\"version\": 1, \"attune\": \"%s\", \"unit\": \"ns per call\", \"batches\": %d, "
+            "\"calls_per_batch\": %d,\n \"settled_ns\": %.2f, \"idle_ns\": %.2f, "
+            "\"settled_ns_p95\": %.2f, \"idle_ns_p95\": %.2f,\n \"settled_parts_ns\": "
+            "{\"getCollInfo\": %.2f, \"getChunkSize_x3\": %.2f, \"Coll\": %.2f, \"Api\": %.2f}}\n",
+            ATTUNE_VERSION, BATCHES, CALLS, settled->whole.median_ns, idle->whole.median_ns,
+            settled->whole.p95_ns, idle->whole.p95_ns, settled->decide.median_ns,
+            settled->chunk.median_ns, settled->coll.median_ns, settled->api.median_ns);
+    return fclose(file) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || argc > 3) {
+        fprintf(stderr, "usage: bench_hook LIBRARY [JSON]\n");
+        return ATT_EUSAGE;
+    }
+    char directory[] = "/dev/shm/attune-bench-XXXXXX";
+    figures_t *figures =
+        mmap(NULL, 2 * sizeof *figures, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (mkdtemp(directory) == NULL || figures == MAP_FAILED) {
+        perror("bench_hook");
+        return ATT_ESYSTEM;
+    }
+    setenv("ATTUNE_SHM_DIR", directory, 1);
+    setenv("ATTUNE_RUN_ID", "bench", 1);
+    unsetenv("SLURM_JOB_ID");
+    struct att_segment *segment;
+    att_error_t error = {""};
+    att_segment_name_t name = {0};
+    int status = ATT_EFAIL;
+    if (att_segment_open(&name, ATT_SEGMENT_AGENT, &segment, &error) != ATT_OK) {
+        fprintf(stderr, "bench_hook: %s\n", error.text);
+        goto remove_directory;
+    }
+    if (run(argv[1], att_segment_memory(segment), &figures[0]) && run(argv[1], NULL, &figures[1])) {
+        print(&figures[0], &figures[1]);
+        if (argc < 3 || write_json(argv[2], &figures[0], &figures[1]))
+            status = ATT_OK;
+    }
+    att_segment_close(segment);
+remove_directory:
+    rmdir(directory);
+    return status;
+}
