@@ -3,51 +3,51 @@
 
 #include <math.h>
 
+/* Judge the point asked last. The start against itself gains nothing, which is a failure too. */
+static void judge_step(search_t *s, descent_t *d, int knobs)
+{
+    double now = score_of(s, s->round_from), opt = score_of(s, d->best);
+    if (now < opt) {
+        d->step = 1 - now / opt;
+        d->best = s->round_from;
+        d->failures = 0;
+    } else {
+        d->failures++;
+        d->axis = (d->axis + 1) % knobs;
+        d->step = 0.01;
+    }
+}
+
 int next_paper(search_t *s)
 {
     descent_t *d = &s->descents[0];
-    for (; d->subspace < s->space->subspace_count; d->subspace++, d->starts = 0) {
+    uint32_t subspaces = s->space->subspace_count;
+    uint32_t share = (uint32_t)((s->budget + subspaces - 1) / subspaces);
+    for (; d->subspace < subspaces; d->subspace++, d->trials = 0) {
         const att_subspace_t *u = &s->space->subspaces[d->subspace];
         int knobs[KNOBS], n = free_knobs(u, knobs);
-        if (d->starts == 0) {
-            d->starts = 1;
-            d->failures = 0;
-            d->axis = 0;
-            d->step = 0.01;
-            d->best = propose(s, d->subspace, random_point(s, u, 0));
-            s->round_from = d->best;
-            if (d->best < 0)
-                return 0;
-            return 1;
+        if (d->trials == 0) {
+            *d = (descent_t){.subspace = d->subspace, .step = 0.01, .trials = 1};
+            d->best = s->round_from = propose(s, d->subspace, random_point(s, u, 0));
+            return d->best >= 0;
         }
-        while (n > 0 && d->failures <= n) {
-            /* Judge the point asked last (the start against itself gains nothing). */
-            double now = score_of(s, s->round_from), opt = score_of(s, d->best);
-            if (now < opt) {
-                d->step = 1 - now / opt;
-                d->best = s->round_from;
-                d->failures = 0;
-            } else {
-                d->failures++;
-                d->axis = (d->axis + 1) % n;
-                d->step = 0.01;
-            }
+        while (n > 0 && d->trials < share) {
+            judge_step(s, d, n);
             if (d->failures > n)
                 break;
             att_setting_t x = s->points[d->best].setting;
             int knob = knobs[d->axis];
             range_t r = range_of(u, knob);
-            double raised = get(&x, knob) + fmin(d->step, 1) * (r.max - r.min);
-            uint32_t to = legal(r, raised);
-            if (to <= get(&x, knob))
-                to = legal(r, (double)get(&x, knob) + r.step);
-            set(&x, knob, to);
+            uint32_t from = get(&x, knob), to = legal(r, from + d->step * (r.max - r.min));
+            set(&x, knob, to > from ? to : legal(r, (double)from + r.step));
             int known = s->count;
             s->round_from = propose(s, d->subspace, x);
             if (s->round_from < 0)
                 return 0;
-            if (s->round_from == known)
+            if (s->round_from == known) {
+                d->trials++;
                 return 1;
+            }
         }
     }
     return 0;

@@ -4,11 +4,13 @@
 #include <math.h>
 
 enum { AXES = KNOBS + 1 }; /* and channels against chunk */
-enum { SCREEN = 0, CHOOSE, EXPLORE, POLISH, RESTART, WANDER };
+enum { SCREEN = 0, CHOOSE, EXPLORE, POLISH, RESTART, LAND, WANDER };
 
+#define LOOKS    4    /* measurements of one point at most */
 #define FINEST   3    /* level: steps of 2^-3 octaves */
 #define LEFT     1.3  /* a subspace slower than this after the screen is left */
 #define NEAR     1.08 /* ... after another one was explored */
+#define SPREAD   6    /* points before a restart */
 #define POLISHED 1.05 /* a random start slower than this is not polished */
 
 /* x with a knob moved by so many octaves; at least one legal step. 0 when it is at its end. */
@@ -81,13 +83,14 @@ static void screen(search_t *s)
     }
 }
 
-static void start(search_t *s, int from, int level, int last_level)
+static void start(search_t *s, int from, int level, int last_level, int first)
 {
     descent_t *d = &s->descents[0];
     d->subspace = s->points[from].subspace;
     d->best = from;
     d->level = level;
     d->last_level = last_level;
+    d->first = first;
     d->axis = 0;
     d->rounds = 0;
     d->moved = 0;
@@ -118,6 +121,42 @@ static void transplant(search_t *s, att_setting_t x)
             if (get(&x, k) != 0)
                 set(&y, k, legal(range_of(u, k), get(&x, k)));
         propose(s, i, y);
+    }
+}
+
+/* Distance of two settings in octaves of all knobs, squared. */
+static double distance(const att_subspace_t *u, const att_setting_t *x, const att_setting_t *y)
+{
+    double sum = 0;
+    for (int k = 0; k < KNOBS; k++)
+        if (is_free(u, k) && get(x, k) != 0 && get(y, k) != 0) {
+            double octaves = log2((double)get(x, k) / get(y, k));
+            sum += octaves * octaves;
+        }
+    return sum;
+}
+
+/* Add a few points, each far from all that are known: of some random ones the one whose nearest
+ * neighbour is the farthest. */
+static void spread(search_t *s, uint32_t subspace)
+{
+    const att_subspace_t *u = &s->space->subspaces[subspace];
+    s->round_from = s->count;
+    for (int i = 0; i < SPREAD; i++) {
+        att_setting_t far = random_point(s, u, 1);
+        double most = -1;
+        for (int n = 0; n < 12; n++) {
+            att_setting_t x = random_point(s, u, 1);
+            double nearest = INFINITY;
+            for (int p = 0; p < s->count; p++)
+                if (s->points[p].subspace == subspace)
+                    nearest = fmin(nearest, distance(u, &x, &s->points[p].setting));
+            if (nearest > most) {
+                most = nearest;
+                far = x;
+            }
+        }
+        propose(s, subspace, far);
     }
 }
 
@@ -153,6 +192,11 @@ static int descend(search_t *s)
                 d->best = i;
                 d->moved = 1;
             }
+        if (d->level > 0) {
+            int best = best_of(s, d->subspace, d->first);
+            d->moved = d->moved || best != d->best;
+            d->best = best;
+        }
         s->round_from = s->count;
         att_setting_t x = s->points[d->best].setting;
         if (d->axis == AXES) { /* a round is over: again while it helps */
@@ -168,6 +212,9 @@ static int descend(search_t *s)
         if (d->axis == 0)
             d->rounds++;
         if (d->level > 0) {
+            /* The best of many looks better than it is: measure it again beside its neighbours. */
+            if (s->points[d->best].measured < LOOKS)
+                s->again = d->best;
             scan_star(s, d->subspace, x, d->level);
             d->axis = AXES;
         } else {
@@ -195,13 +242,13 @@ int next_log(search_t *s)
             int from = next_subspace(s, d->starts == 0 ? LEFT : NEAR);
             if (s->best < 0)
                 return 0;
-            if (from >= 0 && s->asked * 10 < s->budget * 7) {
+            if (from >= 0 && s->trials * 10 < s->budget * 7) {
                 d->starts = 1;
                 s->descents[s->points[from].subspace].over = 1;
-                start(s, from, 0, 0);
+                start(s, from, 0, 0, 0);
                 s->phase = EXPLORE;
             } else {
-                start(s, s->best, 1, FINEST);
+                start(s, s->best, 1, FINEST, 0);
                 s->phase = POLISH;
             }
             break;
@@ -216,15 +263,20 @@ int next_log(search_t *s)
             if (!descend(s))
                 s->phase = RESTART;
             break;
-        case RESTART: {
-            uint32_t subspace = s->points[s->best].subspace;
+        case RESTART:
             if (d->starts++ >= s->restarts)
                 return 0;
-            int from = propose(s, subspace, random_point(s, &s->space->subspaces[subspace], 1));
-            if (from < 0)
-                return 0;
-            start(s, from, 0, 0);
-            s->phase = WANDER;
+            spread(s, s->points[s->best].subspace);
+            s->phase = LAND;
+            break;
+        case LAND: {
+            int first = s->round_from;
+            int from = best_of(s, s->points[s->best].subspace, first);
+            s->phase = RESTART;
+            if (from >= 0) {
+                start(s, from, 0, 0, first);
+                s->phase = WANDER;
+            }
             break;
         }
         case WANDER:
@@ -232,7 +284,7 @@ int next_log(search_t *s)
                 /* A start that leads nowhere is not polished. */
                 s->phase = RESTART;
                 if (score_of(s, d->best) <= POLISHED * score_of(s, s->best)) {
-                    start(s, d->best, 1, FINEST);
+                    start(s, d->best, 1, FINEST, d->first);
                     s->phase = POLISH;
                 }
             }

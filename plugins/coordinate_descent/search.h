@@ -15,7 +15,9 @@ enum { CHANNELS = 0, THREADS = 1, CHUNK = 2, KNOBS = 3 };
 typedef struct point {
     att_setting_t setting;
     uint32_t subspace;
-    double score; /* duration over NCCL's own; NAN while it is out, INFINITY when it failed */
+    double score; /* duration over NCCL's own, mean of all measurements; NAN while it is out for the
+                     first time, INFINITY when it failed */
+    int measured;
 } point_t;
 
 /* A descent: of one subspace each (code), or the only one at work (log, paper). */
@@ -27,6 +29,7 @@ typedef struct descent {
     int failures;
     int starts;
     int level, last_level, rounds, moved; /* log */
+    int first;                            /* log: first point that belongs to it */
     uint32_t trials, budget;              /* code */
     int over;
 } descent_t;
@@ -38,9 +41,11 @@ typedef struct search {
     uint64_t random; /* state of the generator */
     point_t *points;
     int count, room;
-    int asked; /* points before this one were asked, the others wait */
-    int open;  /* asked, not told */
-    int best;  /* index over all, -1 none */
+    int asked;  /* points before this one were asked, the others wait */
+    int again;  /* a known point to be measured again, -1 none */
+    int trials; /* settings asked */
+    int open;   /* asked, not told */
+    int best;   /* index over all, -1 none */
     int phase;
     int round_from; /* first point of the latest round */
     descent_t descents[SUBSPACES];

@@ -1,0 +1,314 @@
+/* playlist, trial, ranking, comparison and drift: the parts of the optimizer, one by one. */
+#include "search/playlist.h"
+
+#include "search/comparison.h"
+#include "search/drift.h"
+#include "search/guard.h"
+#include "search/ranking.h"
+#include "search/trial.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static att_setting_t with_channels(uint16_t channels)
+{
+    return (att_setting_t){.algorithm = 1, .protocol = 2, .transport = -1, .channels = channels};
+}
+
+static att_play_kind_t sample(att_playlist_t *list, uint64_t call, double us)
+{
+    return att_playlist_sample(list, &(att_sample_t){call, us, 1});
+}
+
+static att_playlist_t two_entries(void)
+{
+    att_playlist_t list = {.discard = 1};
+    att_plan_t plan = {0};
+    att_playlist_add(&list, with_channels(1), 3, ATT_PLAY_TRIAL, 0);
+    att_playlist_add(&list, with_channels(2), 3, ATT_PLAY_TRIAL, 0);
+    att_playlist_propose(&list, &plan);
+    assert_int_equal(plan.count, 2);
+    assert_int_equal(plan.entries[1].calls, 3);
+    assert_int_equal(plan.entries[1].setting.channels, 2);
+    att_playlist_commit(&list, 100);
+    return list;
+}
+
+static void samples_find_their_entry(void **state)
+{
+    (void)state;
+    att_playlist_t list = two_entries();
+    assert_int_equal(sample(&list, 99, 1), ATT_PLAY_INCUMBENT);
+    for (uint64_t call = 105; call >= 100; call--) { /* in any order */
+        assert_false(att_playlist_done(&list));
+        assert_int_equal(sample(&list, call, (double)call), ATT_PLAY_ENTRY);
+    }
+    assert_true(att_playlist_done(&list));
+    assert_int_equal(list.plays[0].count, 2); /* the first call after each switch is dropped */
+    assert_float_equal(list.plays[0].samples_us[0], 102, 0);
+    assert_float_equal(list.plays[1].samples_us[1], 104, 0);
+    assert_int_equal(sample(&list, 106, 1), ATT_PLAY_NONE); /* just after the switch back */
+    assert_int_equal(sample(&list, 107, 1), ATT_PLAY_INCUMBENT);
+    att_playlist_clear(&list);
+    assert_int_equal(sample(&list, 103, 1), ATT_PLAY_NONE); /* late */
+    assert_int_equal(sample(&list, 106, 1), ATT_PLAY_NONE);
+    assert_int_equal(sample(&list, 108, 1), ATT_PLAY_INCUMBENT);
+}
+
+static void the_watermark_ends_what_is_lost(void **state)
+{
+    (void)state;
+    att_playlist_t list = two_entries();
+    sample(&list, 101, 5);
+    att_playlist_advance(&list, 105);
+    assert_false(att_playlist_done(&list));
+    att_playlist_advance(&list, 106);
+    assert_true(att_playlist_done(&list));
+    assert_int_equal(list.plays[0].count, 1);
+    assert_int_equal(list.plays[1].count, 0);
+}
+
+static void an_abandoned_list_ends_with_the_next_call(void **state)
+{
+    (void)state;
+    att_playlist_t list = two_entries();
+    list.abandoned = true;
+    assert_int_equal(sample(&list, 102, 5), ATT_PLAY_NONE);
+    assert_int_equal(list.state, ATT_PLAYLIST_COMMITTED);
+    assert_int_equal(sample(&list, 109, 5), ATT_PLAY_INCUMBENT);
+    assert_int_equal(list.state, ATT_PLAYLIST_EMPTY);
+}
+
+static void a_list_has_15_entries(void **state)
+{
+    (void)state;
+    att_playlist_t list = {0};
+    for (int i = 0; i < ATT_PLAN_ENTRIES; i++)
+        assert_true(att_playlist_add(&list, with_channels(1), 1, ATT_PLAY_TRIAL, 0));
+    assert_false(att_playlist_add(&list, with_channels(1), 1, ATT_PLAY_TRIAL, 0));
+}
+
+static const att_yardstick_t yard = {.incumbent_us = 100,
+                                     .incumbent_count = 16,
+                                     .best = 0.8,
+                                     .spread = 0.02,
+                                     .max_slowdown = 3,
+                                     .samples = 5};
+
+static void trials_go_on_or_end(void **state)
+{
+    (void)state;
+    att_open_trial_t trial;
+    att_outcome_t outcome;
+    att_trial_open(&trial, with_channels(1), 5);
+    assert_int_equal(att_trial_calls(&trial, 1), 3);
+    assert_int_equal(att_trial_ran(&trial, (double[]){81, 85}, 2, &yard, &outcome), ATT_TRIAL_MORE);
+    assert_int_equal(att_trial_calls(&trial, 1), 4);
+    assert_int_equal(att_trial_ran(&trial, (double[]){81, 82, 83}, 3, &yard, &outcome),
+                     ATT_TRIAL_TELL);
+    assert_int_equal(outcome, ATT_OUTCOME_OK);
+    att_result_t result;
+    att_trial_result(&trial, outcome, 100, 16, &result);
+    assert_float_equal(result.median_us, 82, 0);
+    assert_int_equal(result.sample_count, 5);
+
+    att_trial_open(&trial, with_channels(1), 5); /* 8 % beyond the best: clearly worse */
+    assert_int_equal(att_trial_ran(&trial, (double[]){88, 120}, 2, &yard, &outcome),
+                     ATT_TRIAL_TELL);
+    assert_int_equal(outcome, ATT_OUTCOME_OK);
+
+    att_trial_open(&trial, with_channels(1), 5);
+    assert_int_equal(att_trial_ran(&trial, (double[]){290, 320}, 2, &yard, &outcome),
+                     ATT_TRIAL_TELL);
+    assert_int_equal(outcome, ATT_OUTCOME_SLOW);
+}
+
+static void lost_samples_are_asked_for_once(void **state)
+{
+    (void)state;
+    att_open_trial_t trial;
+    att_outcome_t outcome;
+    att_trial_open(&trial, with_channels(1), 5);
+    assert_int_equal(att_trial_ran(&trial, (double[]){81}, 1, &yard, &outcome), ATT_TRIAL_MORE);
+    assert_int_equal(att_trial_calls(&trial, 1), 2);
+    assert_int_equal(att_trial_ran(&trial, NULL, 0, &yard, &outcome), ATT_TRIAL_TELL);
+    assert_int_equal(outcome, ATT_OUTCOME_LOSSY);
+    att_result_t result;
+    att_trial_result(&trial, outcome, 100, 16, &result);
+    assert_int_equal(result.sample_count, 0);
+
+    att_trial_open(&trial, with_channels(1), 5);
+    att_trial_ran(&trial, (double[]){81, 82}, 2, &yard, &outcome);
+    assert_int_equal(att_trial_ran(&trial, (double[]){80}, 1, &yard, &outcome), ATT_TRIAL_MORE);
+    assert_int_equal(att_trial_ran(&trial, NULL, 0, &yard, &outcome), ATT_TRIAL_TELL);
+    assert_int_equal(outcome, ATT_OUTCOME_OK); /* 3 of 5 */
+}
+
+static void the_ranking_keeps_the_fastest_once(void **state)
+{
+    (void)state;
+    att_ranking_t ranking = {0};
+    for (uint16_t i = 20; i > 0; i--)
+        att_ranking_add(&ranking, with_channels(i), i);
+    att_ranking_add(&ranking, with_channels(1), 6); /* again: (1 + 6) / 2 */
+    assert_int_equal(ranking.count, ATT_RANKING_ROOM);
+    assert_int_equal(ranking.entries[0].setting.channels, 2);
+    assert_int_equal(ranking.entries[2].setting.channels, 1);
+    assert_float_equal(ranking.entries[2].score, 3.5, 0);
+    for (uint32_t i = 1; i < ranking.count; i++)
+        assert_true(ranking.entries[i - 1].score <= ranking.entries[i].score);
+}
+
+static void run_race(att_race_t *race, const double *us, uint32_t samples)
+{
+    att_playlist_t list = {.discard = 1};
+    att_race_list(race, &list);
+    for (uint32_t i = 0; i < list.count; i++) {
+        att_play_t *play = &list.plays[i];
+        for (uint32_t k = 0; k < play->calls - 1 && k < samples; k++)
+            play->samples_us[play->count++] = us[play->index];
+        att_race_ran(race, play);
+    }
+}
+
+static void the_race_interleaves_and_prefers_few_channels(void **state)
+{
+    (void)state;
+    att_ranking_t ranking = {0};
+    att_race_t race;
+    for (uint16_t i = 1; i <= 6; i++)
+        att_ranking_add(&ranking, with_channels((uint16_t)(40 - i)), 0.7 + 0.001 * i);
+    att_race_begin(&race, &ranking,
+                   &(att_setting_t){.algorithm = -1, .protocol = -1, .transport = -1}, 1);
+    assert_int_equal(race.count, 5);
+    att_playlist_t list = {.discard = 1};
+    att_race_list(&race, &list);
+    assert_int_equal(list.count, 15);
+    assert_int_not_equal(list.plays[0].index, list.plays[5].index);
+    race.lists = 0;
+    run_race(&race, (double[]){100, 70, 70.2, 71, 75}, 64); /* channels 39, 38, 37, 36 */
+    assert_true(att_race_over(&race));
+    assert_int_equal(race.runners[0].count, ATT_RACE_SAMPLES);
+    assert_int_equal(race.runners[att_race_winner(&race)].setting.channels, 38);
+}
+
+static void a_race_that_loses_samples_ends(void **state)
+{
+    (void)state;
+    att_ranking_t ranking = {0};
+    att_race_t race;
+    att_ranking_add(&ranking, with_channels(1), 0.7);
+    att_ranking_add(&ranking, with_channels(2), 0.71);
+    att_race_begin(&race, &ranking, NULL, 0);
+    int lists = 0;
+    for (; !att_race_over(&race); lists++)
+        run_race(&race, (double[]){100, 70, 60}, 0);
+    assert_int_equal(lists, ATT_RACE_LISTS);
+    assert_int_equal(att_race_winner(&race), 0);
+}
+
+static att_verdict_t compare(const double *gains, uint32_t count, att_comparison_t *c)
+{
+    *c = (att_comparison_t){0};
+    for (uint32_t i = 0; i < count; i++)
+        att_comparison_add(c, 100 * exp(gains[i]), 100);
+    return att_comparison_look(c);
+}
+
+static void comparisons(void **state)
+{
+    (void)state;
+    att_comparison_t c;
+    assert_int_equal(compare((double[]){.2, .21, .19, .2, .22, .18, .2}, 7, &c), ATT_VERDICT_WIN);
+    assert_float_equal(c.median, expm1(.2), 1e-9);
+    assert_float_equal(c.lower, expm1(.18), 1e-9);
+    /* one of seven lost: not yet */
+    assert_int_equal(compare((double[]){.2, .21, .19, -.01, .22, .18, .2}, 7, &c),
+                     ATT_VERDICT_OPEN);
+    /* all won, but by less than it takes */
+    assert_int_equal(compare((double[]){.001, .002, .003, .001, .002, .003, .001}, 7, &c),
+                     ATT_VERDICT_NONE);
+    assert_int_equal(compare((double[]){-.2, -.1, -.1, -.2, -.1, -.1, -.3}, 7, &c),
+                     ATT_VERDICT_NONE);
+    assert_true(c.upper < 0);
+    c = (att_comparison_t){.looks = ATT_COMPARISON_LOOKS - 1};
+    assert_int_equal(att_comparison_look(&c), ATT_VERDICT_BLIND);
+}
+
+static void guard_blocks_alternate(void **state)
+{
+    (void)state;
+    att_guard_t guard;
+    att_playlist_t list = {.discard = 1};
+    att_guard_begin(&guard, with_channels(4));
+    att_guard_list(&guard, &list);
+    assert_int_equal(list.count, 14);
+    const uint32_t sides[] = {0, 1, 1, 0, 0, 1, 1, 0};
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(list.plays[i].index, sides[i]);
+        assert_int_equal(att_setting_is_keep(list.plays[i].setting), sides[i] == 0);
+    }
+    for (uint32_t i = 0; i < list.count; i++) {
+        list.plays[i].count = 2;
+        list.plays[i].samples_us[0] = list.plays[i].samples_us[1] = list.plays[i].index ? 50 : 100;
+    }
+    assert_int_equal(att_guard_ran(&guard, &list), ATT_VERDICT_WIN);
+    assert_int_equal(guard.comparison.count, 7);
+    assert_float_equal(guard.comparison.median, 1, 1e-9);
+}
+
+static int feed(att_drift_t *drift, double us, int count)
+{
+    for (int i = 1; i <= count; i++)
+        if (att_drift_sample(drift, us))
+            return i;
+    return 0;
+}
+
+static void drift_needs_three_windows(void **state)
+{
+    (void)state;
+    att_drift_t drift = {0};
+    assert_int_equal(feed(&drift, 100, 100), 0);
+    assert_int_equal(feed(&drift, 120, 100), 0); /* below the limit */
+    assert_int_equal(feed(&drift, 130, 10), 0);
+    assert_int_equal(feed(&drift, 100, 5), 0);
+    assert_int_equal(feed(&drift, 130, 100), 15);
+}
+
+static void drift_sees_both_directions_and_holds_back(void **state)
+{
+    (void)state;
+    att_drift_t drift = {0};
+    feed(&drift, 100, 15);
+    assert_int_equal(feed(&drift, 70, 100), 15);
+    att_drift_settle(&drift);
+    feed(&drift, 100, 15);
+    assert_int_equal(feed(&drift, 200, 1000), 50); /* 65 seen: not before 64 */
+    att_drift_settle(&drift);
+    feed(&drift, 100, 15);
+    assert_int_equal(feed(&drift, 200, 1000), 115); /* not before 128 */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_find_their_entry),
+        cmocka_unit_test(the_watermark_ends_what_is_lost),
+        cmocka_unit_test(an_abandoned_list_ends_with_the_next_call),
+        cmocka_unit_test(a_list_has_15_entries),
+        cmocka_unit_test(trials_go_on_or_end),
+        cmocka_unit_test(lost_samples_are_asked_for_once),
+        cmocka_unit_test(the_ranking_keeps_the_fastest_once),
+        cmocka_unit_test(the_race_interleaves_and_prefers_few_channels),
+        cmocka_unit_test(a_race_that_loses_samples_ends),
+        cmocka_unit_test(comparisons),
+        cmocka_unit_test(guard_blocks_alternate),
+        cmocka_unit_test(drift_needs_three_windows),
+        cmocka_unit_test(drift_sees_both_directions_and_holds_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
