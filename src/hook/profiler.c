@@ -38,8 +38,10 @@ void *att_profiler_coll_api(void *pointer, void *group, bool captured)
         att_context_begin_batch(context, group,
                                 (att_context_mask(context) & ATT_EVENT_KERNEL_CH) != 0);
     batch->apis++;
+    /* NCCL refuses to mix captured and other calls in a group, so each call speaks for all. Never
+     * carried over from a call before: ranks may see other ends of a batch without decisions. */
+    batch->captured = captured;
     if (__builtin_expect(captured, 0)) {
-        batch->captured = true;
         /* From now on without stamps, for good: see hook/tuner.c. */
         atomic_store_explicit(&context->sink.process->capturing, 1, memory_order_relaxed);
         atomic_fetch_and(context->mask, ~ATT_STAMPS);

@@ -83,8 +83,18 @@ static __attribute__((noinline)) att_lane_t *find_lane_slowly(att_context_t *con
     return att_context_add_task(context, key, bytes, cost_us);
 }
 
-/* Follow the agent's wish for stamps. A process that captures CUDA graphs gets none: there KernelCh
- * events would put a host node into every graph. */
+/* The agent wishes for stamps: may it have them? A process that captures CUDA graphs gets none:
+ * there KernelCh events would put a host node into every graph. A full ring means that nobody
+ * reads: an agent that died with its wish standing must not cost the job anything. */
+static __attribute__((noinline)) bool want_stamps(const att_context_t *context)
+{
+    const att_ring_t *ring = context->sink.ring;
+    return atomic_load_explicit(&context->sink.process->capturing, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&ring->head, memory_order_relaxed) -
+                   atomic_load_explicit(&ring->tail, memory_order_relaxed) <
+               ATT_RING;
+}
+
 static __attribute__((noinline)) void switch_stamps(att_context_t *context, bool on)
 {
     if (on)
@@ -177,8 +187,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     if (batch->launched || atomic_load_explicit(&batch->serial, memory_order_relaxed) == 0 ||
         atomic_load_explicit(&batch->colls, memory_order_relaxed) != 0)
         att_context_begin_batch(context, NULL, stamps_on);
-    bool stamps_wanted = atomic_load_explicit(&process->timing, memory_order_relaxed) != 0 &&
-                         atomic_load_explicit(&process->capturing, memory_order_relaxed) == 0;
+    bool stamps_wanted =
+        atomic_load_explicit(&process->timing, memory_order_relaxed) != 0 && want_stamps(context);
     if (__builtin_expect(stamps_on != stamps_wanted, 0))
         switch_stamps(context, stamps_wanted);
 

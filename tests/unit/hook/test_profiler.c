@@ -440,15 +440,42 @@ ISOLATED(lost_stamps)
                     reasons[i] + (i == ATT_UNTIMED_OFF));
 }
 
-ISOLATED(a_full_ring_loses_and_counts)
+/* A full ring: what finds no room is counted, then stamps go off until somebody reads again. */
+ISOLATED(a_full_ring_ends_stamps)
 {
     fake_comm_t comm;
     timed_comm(&comm, 6, 0xabc, 2);
     for (int i = 0; i < ATT_RING + 100; i++)
         fake_call(&comm, ALL_REDUCE, 4096, 100);
-    CHECK_EQUAL(atomic_load(&agent_memory()->rings[0].dropped), 100);
+    CHECK_EQUAL(atomic_load(&agent_memory()->rings[0].dropped), 1);
     CHECK_EQUAL(atomic_load(&process()->timed), ATT_RING);
-    CHECK_EQUAL(atomic_load(&process()->untimed[ATT_UNTIMED_FULL]), 100);
+    CHECK_EQUAL(atomic_load(&process()->untimed[ATT_UNTIMED_FULL]), 1);
+    CHECK_EQUAL(fake_mask, ATT_EVENT_COLL_API);
+    for (int i = 0; i < ATT_RING; i++)
+        next_record();
+    fake_call(&comm, ALL_REDUCE, 4096, 100);
+    CHECK_EQUAL(next_record().untimed, ATT_UNTIMED_OFF);
+    fake_call(&comm, ALL_REDUCE, 4096, 100);
+    CHECK_EQUAL(next_record().untimed, ATT_UNTIMED_NO);
+    fake_destroy(&comm);
+}
+
+/* A captured call that bypasses the tuner says nothing about the next one. */
+ISOLATED(capture_is_not_carried_over)
+{
+    fake_comm_t comm;
+    fake_init(&comm, &fake_linked, 6, 0xabc, 2, 0);
+    fake_call(&comm, ALL_REDUCE, 4096, 100);
+    agent_memory();
+    att_setting_t list[2] = {ATT_SETTING_KEEP, ATT_SETTING_KEEP};
+    list[0].channels = 3;
+    agent_commit(agent_task(ALL_REDUCE, 4096), 1, list, 2, 4);
+    comm.op_count = 0;
+    fake_enqueue(&comm, ALL_REDUCE, 1024, true); /* no GroupApi event: its handle is unknown */
+    comm.op_count = 0;
+    fake_op_t *op = fake_enqueue(&comm, ALL_REDUCE, 1024, false);
+    CHECK_EQUAL(fake_prepare(&comm), 0);
+    CHECK_EQUAL(op->channels, 3);
     fake_destroy(&comm);
 }
 
@@ -468,7 +495,8 @@ int main(void)
         cmocka_unit_test(captured_calls_take_the_incumbent),
         cmocka_unit_test(late_events_are_counted),
         cmocka_unit_test(lost_stamps),
-        cmocka_unit_test(a_full_ring_loses_and_counts),
+        cmocka_unit_test(a_full_ring_ends_stamps),
+        cmocka_unit_test(capture_is_not_carried_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
