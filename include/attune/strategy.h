@@ -68,7 +68,8 @@ _Static_assert(sizeof(void *) != 8 || sizeof(att_space_t) == 56, "strategy ABI 1
 typedef enum att_outcome {
     ATT_OUTCOME_OK      = 0, /* samples are valid */
     ATT_OUTCOME_TIMEOUT = 1, /* the trial never came back (lease ran out) */
-    ATT_OUTCOME_ILLEGAL = 2, /* the setting is not in the space; it was not run */
+    ATT_OUTCOME_ILLEGAL = 2, /* in the space, but it must not run here (quarantined); not run. A
+                                setting outside the space ends the search. */
     ATT_OUTCOME_LOSSY   = 3, /* run, but too few usable samples */
     ATT_OUTCOME_SLOW    = 4  /* cut short: slower than --max-slowdown allows; samples are valid */
 } att_outcome_t;
@@ -83,7 +84,9 @@ typedef struct att_result {
     double median_us;         /* of the samples; 0 without samples */
     double mean_us;
     double stddev_us;
-    double baseline_median_us; /* of NCCL's choice, measured next to this trial; 0 unknown */
+    double baseline_median_us; /* of the setting in force between trials, measured next to this
+                                  one: NCCL's choice, or the winner of an earlier search; 0
+                                  unknown. Compare median_us / baseline_median_us: the job drifts */
     uint32_t baseline_count;
     uint32_t calls; /* calls of the job that the trial took, discarded ones included */
 } att_result_t;
@@ -137,12 +140,13 @@ typedef struct att_strategy {
     uint32_t parameter_count;
     uint32_t flags;
 
-    /* Begin a search. `space` and `options` stay valid until destroy. */
+    /* Begin a search. `space` and `options` stay valid until destroy. After an error *state is not
+     * used and destroy is not called. */
     int (*create)(const att_space_t *space, const att_options_t *options, void **state);
 
     /* Write up to `max` settings to try and their number to *count. *count = 0 means: finished,
      * unless questions are still open (asked, not told), then it means: wait for those. Each
-     * setting asked is told exactly once, in any order. */
+     * setting asked is told exactly once, in any order; it may be asked again later. */
     int (*ask)(void *state, att_setting_t *settings, uint32_t max, uint32_t *count);
 
     /* The result of one setting. */
