@@ -129,8 +129,8 @@ static void read_path(att_reader_t *reader, json_t *object, int collective, int 
                       int protocol, const att_surface_info_t *info, double launch_us,
                       att_surface_pair_t *pair)
 {
-    static const char *const known[] = {"transport", "hop_us", "overlap", "tail",
-                                        "phase0",    "phase1", NULL};
+    static const char *const known[] = {"transport", "hop_us", "channel_gbs", "overlap",
+                                        "tail",      "phase0", "phase1",      NULL};
     att_reader_known(reader, object, known);
     int transport =
         att_reader_word(reader, object, "transport", att_transport_parse, transport_words);
@@ -144,6 +144,7 @@ static void read_path(att_reader_t *reader, json_t *object, int collective, int 
         .protocol = read_phase(reader, object, "phase1", "congestion_threads"),
         .payload = payload_of(protocol),
         .copies = copies_of(transport),
+        .channel = 1e3 * att_reader_number(reader, object, "channel_gbs", GBPS_MIN, GBPS_MAX),
         .overlap = att_reader_number(reader, object, "overlap", 0, 1),
         .tail = att_reader_number(reader, object, "tail", 0, 1),
         .latency_us = launch_us + hops * hop_us,

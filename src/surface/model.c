@@ -23,6 +23,7 @@ double att_model_time_us(const att_model_path_t *path, const att_model_load_t *l
                          moved * path->copies, moved);
     double s1 = path->protocol.startup_us * load->protocol_startup * moved /
                     (workers * ATT_MODEL_LOAD_BYTES) +
+                moved / (channels * path->channel) +
                 moved_us(&path->protocol, load->protocol_bandwidth, load->protocol_congestion,
                          moved, workers);
 

@@ -16,6 +16,8 @@
  * the paper's equations lack:
  *   - payload: the data share of what is moved (LL 1/2, LL128 15/16, Simple 1);
  *   - copies: SHM moves every byte twice in phase 0 (device to host, host to device);
+ *   - channel: one thread block moves at most so much, whatever its threads (NCCL 2.30 has the same
+ *     notion in graph/tuning.cc, perChMaxRingLL128Bws); adds X / payload / (channels bc) to s1;
  *   - overlap: of the shorter phase the share that hides behind the longer. The paper takes
  *     min(bw0, bw1), i.e. full overlap, under which threads cannot matter while phase 0 is the
  *     slower one, against figure 3; serial phases would be overlap 0. The part that overlaps is
@@ -45,6 +47,7 @@ typedef struct att_model_path {
     att_model_phase_t protocol;  /* phase 1 */
     double payload;              /* (0, 1] */
     double copies;               /* >= 1 */
+    double channel;              /* what one channel can move, bytes per microsecond */
     double overlap;              /* 0..1 */
     double tail;                 /* 0..1 */
     double latency_us;           /* launch and all hops of an empty message */
