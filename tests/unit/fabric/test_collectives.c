@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define MOST 300007u /* elements of a vector */
+#define MOST 70001u /* elements of a vector */
 
 static const int32_t GUARD = 0x5ca1ab1e;
 
@@ -128,7 +128,7 @@ static int reduce(rank_t *rank, buffers_t b, size_t count, int in_place)
 
 static void run_sizes(rank_t *rank)
 {
-    static const size_t sizes[] = {1, 2, 5, 63, 1024, 10007, MOST};
+    static const size_t sizes[] = {1, 5, 63, 1024, MOST};
     buffers_t b = {malloc((MOST + 1) * sizeof(int32_t)), malloc((MOST + 1) * sizeof(int32_t))};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         for (int in_place = 0; in_place < 2; in_place++) {
