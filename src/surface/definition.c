@@ -352,9 +352,14 @@ int att_surface_parse(const char *bytes, size_t length, struct att_surface **sur
 {
     json_error_t syntax;
     json_t *document = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &syntax);
-    if (document == NULL)
+    if (document == NULL) {
+        /* The text quotes the file: keep it one line. */
+        for (char *at = syntax.text; *at != '\0'; at++)
+            if ((unsigned char)*at < 0x20 || *at == 0x7f)
+                *at = '?';
         return att_fail(error, ATT_EINPUT, "line %d, column %d: %s", syntax.line, syntax.column,
                         syntax.text);
+    }
     struct att_surface *made = calloc(1, sizeof *made);
     if (made == NULL) {
         json_decref(document);

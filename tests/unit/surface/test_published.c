@@ -113,7 +113,7 @@ static best_t stock_best(const task_t *task, int load)
     return best;
 }
 
-/* All six knobs; C in steps of about 3 %. */
+/* All six knobs; C in steps of 6 %. */
 static best_t six_knob_best(const task_t *task, int load)
 {
     best_t best = {0};
