@@ -61,8 +61,8 @@ static int read_bytes(const char *path, size_t limit, char **bytes, size_t *leng
 
 int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *error)
 {
-    char *bytes;
-    size_t length;
+    char *bytes = NULL;
+    size_t length = 0;
     int rc = read_bytes(path, limit, &bytes, &length, error);
     if (rc != ATT_OK)
         return rc;

@@ -84,7 +84,7 @@ int att_summary_write(const att_summary_t *s, const char *path, att_error_t *err
 typedef struct line {
     char task[CELL], native[CELL], tuned[CELL];
     char number[7][24]; /* algbw and busbw of both, speedup, trials, calls */
-    const char *reason; /* NULL, or why there is no tuned setting */
+    const char *reason; /* why it is so, or how far the search came; may be "" */
 } line_t;
 
 static void gbs_text(double gbs, char *text, size_t size)
@@ -117,15 +117,11 @@ static void fill_line(const att_tasks_t *tasks, const att_task_row_t *row, line_
     att_setting_text(row->native.setting, line->native, sizeof line->native);
     if (att_setting_is_keep(row->native.setting))
         snprintf(line->native, sizeof line->native, "not seen");
-    bool settled = strcmp(row->phase, "settled") == 0;
-    if (row->kept_default) {
+    if (row->kept_default)
         snprintf(line->tuned, sizeof line->tuned, "kept NCCL's choice");
-        line->reason = row->reason[0] != '\0' ? row->reason : NULL;
-    } else {
+    else
         att_setting_text(row->tuned.setting, line->tuned, sizeof line->tuned);
-        if (!settled)
-            line->reason = row->reason[0] != '\0' ? row->reason : row->phase;
-    }
+    line->reason = row->reason[0] != '\0' ? row->reason : row->phase;
     double native = att_algorithm_gbs(row->bytes, row->native.median_us);
     double tuned = att_algorithm_gbs(row->bytes, row->tuned.median_us);
     double factor = att_bus_factor(row->collective, row->ranks);
@@ -168,7 +164,7 @@ static void print_tasks(const att_tasks_t *tasks, FILE *out)
         fprintf(out, "  %-*s  %-*s  %-*s  %8s %8s  %8s %8s  %8s  %6s  %6s\n", task, line.task,
                 native, line.native, tuned, line.tuned, line.number[0], line.number[1],
                 line.number[2], line.number[3], line.number[4], line.number[5], line.number[6]);
-        if (line.reason != NULL)
+        if (line.reason[0] != '\0')
             fprintf(out, "  %-*s    %s\n", task, "", line.reason);
     }
 }
@@ -227,11 +223,11 @@ void att_summary_print(const att_summary_t *s, FILE *out)
         fprintf(out, "# no collective was seen: did the command use NCCL through libnccl.so.2?\n");
     else
         print_tasks(t, out);
-    fprintf(out,
-            "# cost: trials lost %.3f ms of %.3f s run time (%.2f %%); the sidecar used %.1f %% of "
-            "a core\n",
-            t->cost.lost_us * 1e-3, t->cost.run_us * 1e-6, percent(t->cost.lost_us, t->cost.run_us),
-            100 * t->agent.cpu_share);
+    fprintf(out, "# cost: trials lost %.3f ms of %.3f s run time (%.2f %%)", t->cost.lost_us * 1e-3,
+            t->cost.run_us * 1e-6, percent(t->cost.lost_us, t->cost.run_us));
+    if (t->cost.run_us >= 1e6) /* a shorter run is mostly the sidecar's own start */
+        fprintf(out, "; the sidecar used %.1f %% of a core", 100 * t->agent.cpu_share);
+    fputc('\n', out);
     print_coverage(t, out);
     fprintf(out,
             "# waits: %llu calls waited for a decision (%.4f %%), longest %.1f us; %llu failed in "

@@ -107,10 +107,9 @@ static bool write_task(FILE *out, const att_task_row_t *row)
         comment(out, "%s %s: NCCL's choice kept: %.120s", what, bytes, row->reason);
     else if (row->native.median_us > 0 && row->tuned.median_us > 0)
         comment(out,
-                "%s %s: %.3fx: %.2f us, NCCL's %s %.2f us; %" PRIu64 " and %" PRIu64 " samples%s",
+                "%s %s: %.3fx: %.2f us, NCCL's %s %.2f us; %" PRIu64 " and %" PRIu64 " samples; %s",
                 what, bytes, row->native.median_us / row->tuned.median_us, row->tuned.median_us,
-                text, row->native.median_us, row->tuned.samples, row->native.samples,
-                strcmp(row->phase, "settled") == 0 ? "" : "; not settled");
+                text, row->native.median_us, row->tuned.samples, row->native.samples, row->phase);
     if (s.chunk_bytes != 0 || s.threads != 0 || s.transport != ATT_TRANSPORT_KEEP)
         comment(out, "the rule leaves out: chunk %u bytes, threads %u, transport %s (0 = kept)",
                 s.chunk_bytes, s.threads, att_transport_name(s.transport));

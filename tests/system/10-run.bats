@@ -205,13 +205,12 @@ load run-setup
 
 @test "on the modelled fabric: tuned, equal on all ranks, no segment left" {
     needs_parts
-    run attune run --fabric model --surface a40-nvlink-8-allgather --run-dir out --max-cost 0 -- \
-        attune bench --collective allgather -b 80M -e 80M -n 1500 -g 8
+    model_run out
     expect_status 0
     expect_output 'allgather 80M x8 '
     jq -e '.runs[0] | .fabric == "model" and .surface == "a40-nvlink-8-allgather" and
            .mismatches == 0 and .result_errors == 0 and .tasks[0].speedup >= 0.97 and
-           .tasks[0].trials > 0' out/summary.json || fail "$(cat out/summary.json)"
+           .tasks[0].trials > 0' out/summary.json || fail "$(cat out/summary.txt)"
     [ -s out/trials.jsonl ]
     [ -z "$(ls "$ATTUNE_SHM_DIR")" ] || fail "left: $(ls "$ATTUNE_SHM_DIR")"
 }
@@ -219,8 +218,19 @@ load run-setup
 @test "on the real fabric: every size is tuned or kept, results are right" {
     needs_parts
     run attune run --fabric real --run-dir out --max-cost 0 -- \
-        attune bench --collective allreduce -b 64K -e 256K -f 4 -n 400 -g 2
+        attune bench allreduce -b 64K -e 256K -f 4 -n 400 -t 2
     expect_status 0
     jq -e '.runs[0] | .fabric == "real" and .mismatches == 0 and .result_errors == 0 and
-           (.tasks | length == 2)' out/summary.json || fail "$(cat out/summary.json)"
+           (.tasks | length == 2)' out/summary.json || fail "$(cat out/summary.txt)"
+}
+
+@test "two tuned runs on one node at once do not see each other" {
+    needs_parts
+    model_run a &
+    local first=$!
+    model_run b
+    wait $first
+    jq -e -s 'all(.[].runs[0]; .mismatches == 0 and .result_errors == 0 and (.tasks | length == 1))' \
+        a/summary.json b/summary.json || fail "$(cat a/summary.txt b/summary.txt)"
+    [ -z "$(ls "$ATTUNE_SHM_DIR")" ] || fail "left: $(ls "$ATTUNE_SHM_DIR")"
 }

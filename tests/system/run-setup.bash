@@ -24,3 +24,12 @@ needs_parts() {
     done
     attune help | grep -q '^  bench ' || skip 'attune bench is not built'
 }
+
+# [calls=N] model_run FOLDER [OPTION...]: 8 ranks of the modelled A40 machine, through the real
+# sidecar; twice N calls.
+model_run() {
+    local folder=$1
+    shift
+    run attune run --fabric model --surface a40-nvlink-8-allgather --run-dir "$folder" --max-cost 0 \
+        "$@" -- attune bench allgather -b 80M -e 80M -t 8 -w 5 -n "${calls:-1500}"
+}

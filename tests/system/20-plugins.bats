@@ -1,0 +1,118 @@
+# attune plugins and attune info: what is there, what was refused, and every option.
+# bats file_tags=cpu
+
+load setup
+
+needs_strategies() {
+    [ -e "$ATTUNE_BUILD/lib/attune/libattune-strategy-coordinate_descent.so" ] ||
+        skip 'the strategies are not built'
+}
+needs_bad_plugins() {
+    [ -e "$ATTUNE_BUILD/tests/plugins/libattune-strategy-bad_abi.so" ] ||
+        skip 'the plugins that are bad on purpose are not built'
+}
+
+@test "the shipped strategies are listed with version, description and parameters" {
+    needs_strategies
+    run attune plugins
+    expect_status 0
+    expect_output '^coordinate_descent [0-9.]+: .+'
+    expect_output '^random [0-9.]+: .+'
+    expect_output '^exhaustive [0-9.]+: .+'
+    expect_output '^    variant=[a-z]+  \(choice .*paper.*code.*\)  .+'
+    expect_output '^    file .*/lib/attune/libattune-strategy-random.so$'
+    reject_output '^refused'
+}
+
+@test "--json tells the same" {
+    needs_strategies
+    run attune plugins --json
+    expect_status 0
+    jq -e '.version == 1 and .abi == 1 and .refused == [] and
+           ([.strategies[].name] | contains(["coordinate_descent", "exhaustive", "random"])) and
+           (.strategies[] | .version and .description and .path and
+            (.parameters | all(.name and .type and .default != null and .help)))' \
+        <<<"$output" || fail 'unexpected form'
+}
+
+@test "every refusal has its reason, and the rest is listed all the same" {
+    needs_strategies
+    needs_bad_plugins
+    run attune plugins --plugin-path "$ATTUNE_BUILD/tests/plugins"
+    expect_status 0
+    expect_output '^refused: .*bad_abi\.so: .*ABI 2.*1'
+    expect_output '^refused: .*bad_symbol\.so: .*attune_strategy'
+    expect_output '^refused: .*bad_name\.so: .*"other"'
+    expect_output '^refused: .*bad_op\.so: .*tell'
+    expect_output '^random '
+    ATTUNE_PLUGIN_PATH=$ATTUNE_BUILD/tests/plugins run attune plugins --json
+    jq -e '(.refused | length >= 4) and
+           (.refused[] | select(.path | endswith("bad_abi.so")) | .reason | contains("ABI 2"))' \
+        <<<"$output" || fail 'the refusal is not in the JSON'
+}
+
+@test "a file that is no library is refused" {
+    mkdir mine
+    echo 'no library' >mine/libattune-strategy-text.so
+    run attune plugins --plugin-path mine
+    expect_output '^refused: .*mine/libattune-strategy-text\.so.*'
+}
+
+@test "no strategy at all is said, with status 1" {
+    mkdir -p tree/bin
+    cp "$ATTUNE_BUILD/bin/attune" tree/bin/
+    run --separate-stderr tree/bin/attune plugins
+    expect_status 1
+    expect_one_line 'no strategy was found'
+}
+
+@test "wrong flags of plugins and info are one line and status 2" {
+    run --separate-stderr attune plugins --wrong
+    expect_status 2
+    expect_one_line 'no option --wrong'
+    run --separate-stderr attune plugins --plugin-path
+    expect_status 2
+    expect_one_line '--plugin-path needs a value'
+    run --separate-stderr attune info --wrong
+    expect_status 2
+    expect_one_line 'no option --wrong'
+    ATTUNE_SAMPLES=many run --separate-stderr attune info
+    expect_status 2
+    expect_one_line "ATTUNE_SAMPLES: 'many' is not accepted; expected a whole number"
+}
+
+@test "info tells versions, paths and options with their values" {
+    ATTUNE_SAMPLES=9 run attune info
+    expect_status 0
+    expect_output '^attune [0-9]+\.[0-9]+\.[0-9]+$'
+    expect_output 'strategy ABI 1, segment layout [0-9]+, NCCL tuner v5 v6'
+    expect_output '^  attune +/.*/bin/attune$'
+    expect_output '^      ATTUNE_SAMPLES=9$'
+    expect_output '^      default 5$'
+    expect_output '^      ATTUNE_MAX_COST=.* \(default\)$'
+    ATTUNE_SAMPLES=9 run attune info --json
+    jq -e '.version == 1 and .abi.strategy == 1 and (.paths.attune | endswith("/bin/attune")) and
+           (.options[] | select(.flag == "samples") | .value == "9" and .default == "5" and
+            .variable == "ATTUNE_SAMPLES")' <<<"$output" || fail 'unexpected form'
+    run attune info --options
+    expect_output '^  --strategy NAME'
+    reject_output '^attune '
+}
+
+@test "the command without a command, with a wrong one, and its version" {
+    run attune
+    expect_status 2
+    expect_output '^Usage: attune COMMAND'
+    run --separate-stderr attune frobnicate
+    expect_status 2
+    expect_one_line "no command 'frobnicate'"
+    run attune --version
+    expect_status 0
+    expect_output "^attune $(cat "$ATTUNE_ROOT/VERSION")$"
+    run attune help
+    expect_status 0
+    expect_output '^  run '
+    run attune help run
+    expect_status 0
+    expect_output '^  --max-cost PERCENT'
+}

@@ -1,0 +1,144 @@
+# What attune run refuses: one clear line each, status 125, and the command is not started.
+# bats file_tags=cpu
+
+load setup
+load run-setup
+
+# refused REGEX ARGUMENT...: attune run with these arguments says one line and does not run.
+refused() {
+    local regex=$1
+    shift
+    run --separate-stderr attune run "$@" -- touch started
+    expect_status 125
+    expect_one_line "^attune: error: .*$regex"
+    [ ! -e started ] || fail 'the command was started'
+}
+
+@test "wrong flags and missing values" {
+    attune_with_fake
+    refused 'no option --frobnicate; --help lists them' --frobnicate
+    refused 'no option -n' -n 4
+    refused '--samples needs a value: N' --samples
+    refused "--samples: '0' is not accepted; expected a whole number from 1 to 1000" --samples 0
+    refused "--max-cost: 'cheap' is not accepted; expected a share such as 1% or 0.01" --max-cost cheap
+    refused "--max-slowdown: '-3x' is not accepted" --max-slowdown=-3x
+    refused "--log: 'loud' is not accepted; expected one of error\|warn\|info\|debug" --log loud
+    refused "--min-bytes: '1.5M' is not accepted" --min-bytes 1.5M
+    refused "--run-id: 'a/b' is not accepted" --run-id a/b
+    [ -z "$(ls -d attune-* 2>/dev/null)" ] || fail 'a run folder was made'
+}
+
+@test "a variable with a bad value is named" {
+    attune_with_fake
+    ATTUNE_WATCH=often refused "ATTUNE_WATCH: 'often' is not accepted"
+}
+
+@test "no command" {
+    attune_with_fake
+    run --separate-stderr attune run --samples 3
+    expect_status 125
+    expect_one_line 'no command; use: attune run'
+    run --separate-stderr attune run --
+    expect_status 125
+    expect_one_line 'no command'
+}
+
+@test "an unknown strategy: says where it looked" {
+    attune_with_fake
+    mkdir mine
+    unset ATTUNE_OBSERVE
+    refused '"nosuch" in .*mine.*lib/attune' --plugin-path "$PWD/mine" --strategy nosuch
+}
+
+@test "a strategy with another ABI number, and one with a wrong parameter" {
+    local plugins=$ATTUNE_BUILD/tests/plugins
+    [ -e "$plugins/libattune-strategy-bad_abi.so" ] ||
+        skip 'the plugins that are bad on purpose are not built'
+    [ -e "$ATTUNE_BUILD/lib/attune/libattune-strategy-random.so" ] ||
+        skip 'the strategies are not built'
+    attune_with_fake
+    unset ATTUNE_OBSERVE
+    refused 'bad_abi\.so: .*ABI 2' --plugin-path "$plugins" --strategy bad_abi
+    refused 'random: no parameter "frob"' --strategy random:frob=1
+    refused 'random: parameter trials: "x" is not accepted' --strategy random:trials=x
+}
+
+@test "a run folder that cannot be written, and one that is not empty" {
+    attune_with_fake
+    echo plain >file
+    refused 'run folder .*/file/out cannot be made: Not a directory' --run-dir "$PWD/file/out"
+    refused 'run folder /proc/out cannot be made' --run-dir /proc/out
+    mkdir full
+    echo x >full/x
+    refused 'run folder full exists and is not empty' --run-dir full
+    mkdir closed
+    chmod 555 closed
+    [ "$(id -u)" -eq 0 ] || refused 'run folder closed/out cannot be made: Permission denied' --run-dir closed/out
+}
+
+@test "parts that are missing: says where it looked" {
+    attune_with_fake
+    local hide
+    for hide in lib/libattune-nccl.so bin/attuned; do
+        mv "tree/$hide" hidden
+        # The build's own attuned is on the PATH as well.
+        PATH=$PWD/tree/bin:/usr/bin:/bin refused "was not found; looked for .*tree/bin.*${hide##*/}"
+        mv hidden "tree/$hide"
+    done
+    refused 'the host fabric was not found; looked for .*fabric/libnccl.so.2' --fabric real
+}
+
+@test "another tuner or profiler plugin is not overridden" {
+    attune_with_fake
+    NCCL_TUNER_PLUGIN=/opt/tuner.so refused "NCCL_TUNER_PLUGIN is set to '/opt/tuner.so'; .*unset it"
+    NCCL_PROFILER_PLUGIN=inspector refused "NCCL_PROFILER_PLUGIN is set to 'inspector'"
+    NCCL_TUNER_PLUGIN=/x/libattune-nccl.so run attune run -- true
+    expect_status 0
+}
+
+@test "fabric options that do not fit together" {
+    attune_with_fake
+    refused '--fabric model needs --surface NAME' --fabric model
+    refused '--surface needs --fabric model' --surface x
+    refused '--load needs --fabric model' --fabric real --load heavy
+    refused "no surface 'nosuch'" --fabric model --surface nosuch
+    refused "--fabric: 'fast' is not accepted" --fabric fast
+}
+
+@test "a sidecar that does not start: its own words" {
+    attune_with_fake '' refuse
+    refused 'the sidecar did not start: no room in /dev/shm \(its log is .*/attuned.log\)' --run-dir out
+    jq -e '.exit_status == 125' out/manifest.json
+    attune_with_fake '' silent
+    refused 'the sidecar did not start: it ended before it was ready' --run-dir again
+}
+
+@test "a run folder that a program left malformed is named, the status is the command's" {
+    attune_with_fake
+    run --separate-stderr attune run --quiet --run-dir out -- sh -c '
+        echo "{" >$ATTUNE_RUN_DIR/tasks.json; exit 4'
+    expect_status 4
+    expect_one_line 'no tasks to show: .*out/tasks.json: no JSON: line 2'
+}
+
+@test "the stale segment of a dead run is replaced, with a line in the log" {
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'bin/attuned is not built'
+    echo garbage >"$ATTUNE_SHM_DIR/attune-$(id -u)-dead"
+    run attune run --observe --run-id dead --run-dir out -- true
+    expect_status 0
+    grep -q 'replaced the stale segment .*-dead of a dead run' out/attuned.log
+}
+
+@test "a segment in use, and one of another version" {
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'bin/attuned is not built'
+    attune run --quiet --observe --run-id live --run-dir first -- sh -c ': >ready
+        while [ ! -e end ]; do sleep 0.05; done' 3>&- &
+    local first=$!
+    wait_for 20 test -e ready
+    refused 'did not start: another sidecar serves .*-live' --observe --run-id live --run-dir second
+    # The layout's number stands behind the eight bytes of magic.
+    printf '\143' | dd of="$ATTUNE_SHM_DIR/attune-$(id -u)-live" bs=1 seek=8 conv=notrunc status=none
+    refused 'did not start: .*-live was made by .*layout 99.*in use' --observe --run-id live --run-dir third
+    : >end
+    wait $first
+}
