@@ -41,8 +41,10 @@ struct tuner_v6 {
                           int channels, size_t *chunk);
 };
 
+/* Mapped while any communicator has this tuner. */
 static att_bench_setting_table_t *table;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static unsigned users;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void open_table(void)
 {
@@ -69,13 +71,22 @@ static void open_table(void)
 static int init(void **context, uint64_t comm_id, size_t ranks, size_t nodes, logger_fn log,
                 void *domain_info, void *constants)
 {
-    pthread_once(&opened, open_table);
+    pthread_mutex_lock(&lock);
+    if (users++ == 0)
+        open_table();
+    pthread_mutex_unlock(&lock);
     *context = NULL;
     return NCCL_SUCCESS;
 }
 
 static int finalize(void *context)
 {
+    pthread_mutex_lock(&lock);
+    if (--users == 0 && table != NULL) {
+        munmap(table, sizeof *table);
+        table = NULL;
+    }
+    pthread_mutex_unlock(&lock);
     return NCCL_SUCCESS;
 }
 

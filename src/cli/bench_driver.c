@@ -62,7 +62,7 @@ static int open_rank(att_bench_driver_t *driver, att_bench_rank_t *rank, att_err
         rc = fill_send(driver, rank, error);
     if (rc == 0 && driver->job->options->gemm)
         rc = att_bench_gemm_create(&driver->job->device, rank->device_index,
-                                   driver->job->options->gemm_shape, &rank->gemm, error);
+                                   driver->job->gemm_shape, &rank->gemm, error);
     return rc;
 }
 
@@ -154,12 +154,16 @@ void att_bench_driver_close(att_bench_driver_t *driver)
     free_lists(driver);
 }
 
-/* A GPU's memory cannot be freed under a kernel that never ends; the process's end does it. */
+/* Abort first: a kernel that waits for a peer that is gone ends only by it. What it leaves on the GPU
+ * is not waited for; the process's end takes care of it. */
 void att_bench_driver_abandon(att_bench_driver_t *driver)
 {
-    for (int i = 0; driver->ranks != NULL && ops_of(driver)->host_memory && i < driver->rank_count;
-         i++)
-        close_rank(driver, &driver->ranks[i]);
+    for (int i = 0; driver->ranks != NULL && i < driver->rank_count; i++) {
+        if (driver->ranks[i].comm != NULL)
+            driver->job->nccl.comm_abort(driver->ranks[i].comm);
+        if (ops_of(driver)->host_memory)
+            close_rank(driver, &driver->ranks[i]);
+    }
     free_lists(driver);
 }
 

@@ -34,7 +34,7 @@ typedef struct att_bench_driver {
 int att_bench_driver_open(const att_bench_job_t *job, int index, att_bench_driver_t *driver,
                           att_error_t *error);
 void att_bench_driver_close(att_bench_driver_t *driver);
-/* After a failure calls may be stuck: gives back only what can be without waiting for them. */
+/* After a failure: aborts the communicators and waits for nothing. */
 void att_bench_driver_abandon(att_bench_driver_t *driver);
 
 /* Put the rows' input into the send buffers (once), or into the receive buffer for in-place. */

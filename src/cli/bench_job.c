@@ -111,6 +111,9 @@ static int open_parts(att_bench_job_t *job, att_error_t *error)
     if (rc == 0)
         rc = att_nccl_check(&job->nccl, job->nccl.get_version(&job->nccl.version), "ncclGetVersion",
                             error);
+    job->gemm_shape = job->options->gemm_shape;
+    if (job->nccl.fabric && !job->options->gemm_type_given)
+        job->gemm_shape.type = ATT_NCCL_FLOAT;
     const char *mode = getenv("ATTUNE_FABRIC_MODE");
     job->virtual_time = job->nccl.fabric && mode != NULL && strcmp(mode, "model") == 0;
     char noted[512] = "";
@@ -196,8 +199,8 @@ void att_bench_job_print_header(const att_bench_job_t *job)
     }
     if (o->gemm)
         printf("# beside each rank: %s products of %dx%d by %dx%d, one after the other\n",
-               att_nccl_type_name(o->gemm_shape.type), o->gemm_shape.m, o->gemm_shape.k,
-               o->gemm_shape.k, o->gemm_shape.n);
+               att_nccl_type_name(job->gemm_shape.type), job->gemm_shape.m, job->gemm_shape.k,
+               job->gemm_shape.k, job->gemm_shape.n);
     if (o->compute_us > 0)
         printf("# between two calls: %g us of compute on the fabric's clock\n", o->compute_us);
     printf("#\n");

@@ -24,8 +24,9 @@ typedef struct att_bench_job {
     int ranks;   /* of the whole run */
     att_nccl_t nccl;
     att_device_t device;
-    int device_count;  /* 0: no limit */
-    bool virtual_time; /* the fabric's clock is not the wall clock */
+    int device_count;            /* 0: no limit */
+    att_gemm_shape_t gemm_shape; /* with the type that suits the device */
+    bool virtual_time;           /* the fabric's clock is not the wall clock */
     struct att_world *world;
     struct att_bench_setting *setting; /* NULL without --setting and --sweep */
     /* Rows in the order in which they are run: collectives x sizes. */

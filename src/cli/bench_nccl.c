@@ -64,6 +64,7 @@ static int load_functions(att_nccl_t *nccl, att_error_t *error)
         {"ncclGetUniqueId", (void **)&nccl->get_unique_id, false},
         {"ncclCommInitRank", (void **)&nccl->comm_init_rank, false},
         {"ncclCommDestroy", (void **)&nccl->comm_destroy, false},
+        {"ncclCommAbort", (void **)&nccl->comm_abort, false},
         {"ncclGetErrorString", (void **)&nccl->error_string, false},
         {"ncclGetLastError", (void **)&nccl->last_error, true},
         {"ncclGroupStart", (void **)&nccl->group_start, false},

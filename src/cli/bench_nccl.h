@@ -57,6 +57,7 @@ typedef struct att_nccl {
     int (*get_unique_id)(att_nccl_id_t *id);
     int (*comm_init_rank)(void **comm, int ranks, att_nccl_id_t id, int rank);
     int (*comm_destroy)(void *comm);
+    int (*comm_abort)(void *comm);
     const char *(*error_string)(int result);
     const char *(*last_error)(void *comm); /* may be NULL (before 2.13) */
     int (*group_start)(void);

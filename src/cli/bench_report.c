@@ -116,7 +116,7 @@ void att_bench_report_row(att_bench_report_t *report, int row, int round,
 
 void att_bench_report_gemm(att_bench_report_t *report, uint64_t products, double seconds)
 {
-    const att_gemm_shape_t *g = &report->job->options->gemm_shape;
+    const att_gemm_shape_t *g = &report->job->gemm_shape;
     double rate = seconds > 0 ? (double)products / seconds : 0;
     double flops = rate * 2.0 * g->m * g->n * g->k;
     printf("# products beside: %" PRIu64 " in %.2f s on the average rank and in all ranks together "
@@ -166,7 +166,7 @@ json_t *att_bench_provenance(const att_bench_job_t *job)
 
 static json_t *gemm_json(const att_bench_job_t *job)
 {
-    const att_gemm_shape_t *g = &job->options->gemm_shape;
+    const att_gemm_shape_t *g = &job->gemm_shape;
     if (!job->options->gemm)
         return json_null();
     return json_pack("{s:i, s:i, s:i, s:s}", "m", g->m, "n", g->n, "k", g->k, "type",

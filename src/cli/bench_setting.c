@@ -15,6 +15,7 @@
 struct att_bench_setting {
     att_bench_setting_table_t *table;
     int descriptor;
+    bool variables_set;
 };
 
 /* ATTUNE_BENCH_TUNER, or lib/ beside the folder of this program (build tree and install tree). */
@@ -99,6 +100,7 @@ int att_bench_setting_open(int descriptor, struct att_bench_setting **setting, a
     }
     if (rc == 0)
         rc = set_variables(made->descriptor, error);
+    made->variables_set = rc == 0;
     if (rc != 0) {
         att_bench_setting_close(made);
         return rc;
@@ -111,6 +113,10 @@ void att_bench_setting_close(struct att_bench_setting *setting)
 {
     if (setting == NULL)
         return;
+    if (setting->variables_set) {
+        unsetenv("NCCL_TUNER_PLUGIN");
+        unsetenv(ATT_BENCH_SETTING_VARIABLE);
+    }
     if (setting->table != NULL)
         munmap(setting->table, sizeof *setting->table);
     if (setting->descriptor >= 0)
