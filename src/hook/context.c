@@ -169,8 +169,10 @@ static void add(_Atomic uint64_t *total, uint64_t *part)
 void att_context_flush(att_context_t *context)
 {
     att_segment_process_t *process = context->sink.process;
+    uint64_t off = context->counts.decisions - context->counts.noted;
+    context->counts.noted = 0;
     add(&process->decisions, &context->counts.decisions);
-    add(&process->untimed[ATT_UNTIMED_OFF], &context->counts.off);
+    add(&process->untimed[ATT_UNTIMED_OFF], &off);
     add(&process->simulated, &context->counts.simulated);
     add(&process->unseen, &context->counts.unseen);
 }
@@ -186,25 +188,16 @@ void att_context_flush_all(void)
     pthread_mutex_unlock(&registry_lock);
 }
 
-void att_context_begin_batch(att_context_t *context, void *group, bool stamped)
+void att_context_close_batch(att_context_t *context)
 {
     att_batch_t *batch = &context->batch;
     uint64_t serial = atomic_load_explicit(&batch->serial, memory_order_relaxed);
+    att_call_t *call = att_context_call(context, serial);
     if (batch->decisions == 0)
         context->counts.unseen += batch->apis;
-    else if (batch->stamped && att_call_take(att_context_call(context, serial), serial))
+    else if (batch->stamped && att_call_take(call, serial))
         /* Its Coll event comes before the next batch or not at all. */
-        att_call_drop(att_context_call(context, serial), serial, ATT_UNTIMED_MISMATCH,
-                      &context->sink);
-    atomic_store_explicit(&batch->serial, serial + 1, memory_order_relaxed);
-    atomic_store_explicit(&batch->colls, 0, memory_order_relaxed);
-    batch->group = group;
-    batch->apis = 0;
-    batch->decisions = 0;
-    batch->chunks = 0;
-    batch->captured = false;
-    batch->stamped = stamped;
-    batch->launched = false;
+        att_call_drop(call, serial, ATT_UNTIMED_MISMATCH, &context->sink);
 }
 
 att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t bytes,

@@ -59,7 +59,7 @@ typedef struct att_task_entry {
 /* Counts kept here and added to the segment in lots, so that ranks of one process do not fight for
  * its cache line. */
 typedef struct att_counts {
-    uint64_t decisions, off, simulated, unseen;
+    uint64_t decisions, noted, simulated, unseen; /* decisions that are not noted are OFF */
 } att_counts_t;
 
 typedef struct att_context {
@@ -108,9 +108,6 @@ att_context_t *att_context_at(uint32_t index);
 void att_context_flush(att_context_t *context);
 void att_context_flush_all(void);
 
-/* Close the batch and begin the next one. */
-void att_context_begin_batch(att_context_t *context, void *group, bool stamped);
-
 /* First call of a task: make its lane. NULL when there is no room. */
 att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t bytes,
                                  const float cost_us[ATT_PAIR_COUNT]);
@@ -146,6 +143,27 @@ static inline bool att_context_decides(const att_context_t *context)
 {
     return context != NULL && atomic_load_explicit(&context->deciding, memory_order_relaxed) &&
            !att_hook_is_stopped();
+}
+
+/* The batch before had no Coll event that could be timed, or no decision at all. */
+void att_context_close_batch(att_context_t *context);
+
+/* Close the batch and begin the next one. */
+static inline void att_context_begin_batch(att_context_t *context, void *group, bool stamped)
+{
+    att_batch_t *batch = &context->batch;
+    if (__builtin_expect(batch->decisions == 0 || batch->stamped, 0))
+        att_context_close_batch(context);
+    uint64_t serial = atomic_load_explicit(&batch->serial, memory_order_relaxed);
+    atomic_store_explicit(&batch->serial, serial + 1, memory_order_relaxed);
+    atomic_store_explicit(&batch->colls, 0, memory_order_relaxed);
+    batch->group = group;
+    batch->apis = 0;
+    batch->decisions = 0;
+    batch->chunks = 0;
+    batch->captured = false;
+    batch->stamped = stamped;
+    batch->launched = false;
 }
 
 static inline int att_context_mask(const att_context_t *context)

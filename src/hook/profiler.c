@@ -91,7 +91,8 @@ struct att_call *att_profiler_take(void *pointer, void *parent_handle)
     return NULL;
 }
 
-void *att_profiler_coll(void *pointer, struct att_call *call, const att_coll_event_t *event)
+__attribute__((noinline)) void *att_profiler_coll(void *pointer, struct att_call *call,
+                                                  const att_coll_event_t *event)
 {
     att_context_t *context = pointer;
     uint64_t serial = att_call_serial(call);
@@ -129,7 +130,8 @@ void *att_profiler_coll(void *pointer, struct att_call *call, const att_coll_eve
     return att_handle_pack(ATT_HANDLE_COLL, context->index, serial, 0);
 }
 
-void *att_profiler_kernel_start(void *coll, uint32_t channel, uint64_t time_ns)
+__attribute__((noinline)) void *att_profiler_kernel_start(void *coll, uint32_t channel,
+                                                          uint64_t time_ns)
 {
     att_handle_t parent = att_handle_unpack(coll);
     if (parent.kind != ATT_HANDLE_COLL || att_hook_is_stopped())

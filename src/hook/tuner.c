@@ -109,25 +109,25 @@ static __attribute__((noinline)) void switch_stamps(att_context_t *context, bool
 
 /* A call that stamps or a trial make interesting: it yields a record, now or when it has run. */
 static __attribute__((noinline)) void note_call(att_context_t *context, const att_lane_t *lane,
-                                                const att_decision_t *decision)
+                                                att_decision_t decision)
 {
     const att_batch_t *batch = &context->batch;
     uint64_t serial = atomic_load_explicit(&batch->serial, memory_order_relaxed);
     att_call_t *call = att_context_call(context, serial);
     att_record_t record = {
-        .call = decision->call,
+        .call = decision.call,
         .bytes = lane->task->bytes,
         .task = lane->shared->task,
         .member = lane->shared->member,
         .process = context->process_index,
-        .txn = decision->txn,
+        .txn = decision.txn,
         .collective = (uint8_t)lane->task->collective,
-        .algorithm = decision->setting.algorithm,
-        .protocol = decision->setting.protocol,
+        .algorithm = decision.setting.algorithm,
+        .protocol = decision.setting.protocol,
         .source = ATT_TIME_NONE,
         .datatype = 255,
-        .channels = decision->setting.channels,
-        .chunk_bytes = decision->setting.chunk_bytes,
+        .channels = decision.setting.channels,
+        .chunk_bytes = decision.setting.chunk_bytes,
     };
     if (batch->captured)
         record.untimed = ATT_UNTIMED_CAPTURED;
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
         att_sink_put(&context->sink, &record);
         return;
     }
-    call->setting = decision->setting;
+    call->setting = decision.setting;
     call->record = record;
     att_call_publish(call, serial);
 }
@@ -218,15 +218,15 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     if (__builtin_expect(!apply(context, &decision.setting, pairs, table, protocols, channels),
                          0)) {
         atomic_fetch_add_explicit(&lane->shared->refused, 1, memory_order_relaxed);
+        context->counts.noted++; /* not launched: neither timed nor untimed */
         return ATT_NCCL_SYSTEM_ERROR;
     }
     if (__builtin_expect(stamps_wanted || batch->stamped || decision.trial, 0)) {
-        note_call(context, lane, &decision);
+        context->counts.noted++;
+        note_call(context, lane, decision);
         att_context_flush(context);
-    } else {
-        context->counts.off++;
-        if ((context->counts.decisions & 63) == 0)
-            att_context_flush(context);
+    } else if (__builtin_expect(context->counts.decisions >= 64, 0)) {
+        att_context_flush(context);
     }
     return ATT_NCCL_SUCCESS;
 }
