@@ -104,12 +104,20 @@ void att_candidate_sample(att_candidate_t *candidate, uint32_t capacity, double 
     candidate->median_us = att_median(candidate->samples, candidate->sample_count);
 }
 
+static int order_of(const att_candidate_t *c)
+{
+    return c->refused ? 2 : c->sample_count == 0;
+}
+
 static int compare(const void *a, const void *b)
 {
     const att_candidate_t *x = a, *y = b;
-    if (x->dropped != y->dropped)
-        return x->dropped ? 1 : -1;
-    return (x->median_us > y->median_us) - (x->median_us < y->median_us);
+    int first = order_of(x), second = order_of(y);
+    if (first != second)
+        return first - second;
+    double left = first == 0 ? x->median_us : x->first_us;
+    double right = first == 0 ? y->median_us : y->first_us;
+    return (left > right) - (left < right);
 }
 
 void att_candidates_sort(att_candidates_t *list)

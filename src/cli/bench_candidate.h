@@ -14,9 +14,11 @@
 
 typedef struct att_candidate {
     att_setting_t setting;
-    bool native; /* NCCL's choice */
-    bool also;   /* given by --also */
-    bool dropped;
+    bool native;     /* NCCL's choice */
+    bool also;       /* given by --also */
+    bool refused;    /* NCCL does not have the pair */
+    bool slow;       /* not sampled any more */
+    double first_us; /* its first call, untimed otherwise */
     double *samples; /* microseconds */
     uint32_t sample_count;
     double median_us; /* of the samples */
@@ -38,7 +40,7 @@ int att_candidates_grid(att_candidates_t *list, const att_shape_t *shape, uint32
                         int max_channels);
 /* Add a sample and keep the median. */
 void att_candidate_sample(att_candidate_t *candidate, uint32_t capacity, double us);
-/* By median, dropped ones last. */
+/* By median; then those without samples, by their first call; refused ones last. */
 void att_candidates_sort(att_candidates_t *list);
 /* The numbers 0 .. count - 1 in an order that depends on the seed only. */
 void att_candidates_shuffle(int *order, int count, uint64_t seed);

@@ -189,8 +189,8 @@ static int each_word(att_bench_options_t *options, const char *list,
 
 static int take_size(att_bench_options_t *options, const char *word, att_error_t *error)
 {
-    uint64_t size;
-    int rc = parse_bytes("--size-list", word, &size, error);
+    uint64_t size = 0;
+    int rc        = parse_bytes("--size-list", word, &size, error);
     return rc != 0 ? rc : add_size(options, size, error);
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A setting whose first call takes longer than this times NCCL's choice leaves the sweep. */
+/* A setting whose first call takes longer than this times NCCL's choice is not sampled. */
 #define SLOW_FIRST 3.0
 /* ... and later, when its median is above this times the best. */
 #define SLOW_LATER    1.5
@@ -109,7 +109,7 @@ static int sample(struct sweep *s, const struct row *row, int batch, double *us,
     return rc == 0 ? ATT_OK : att_world_failure(s->job->world, error);
 }
 
-/* Apply, `discard` calls, one sample. A setting that NCCL refused is dropped. */
+/* Apply, `discard` calls, one sample. A setting that NCCL refused is marked. */
 static int sample_candidate(struct sweep *s, const struct row *row, att_candidate_t *c, int discard,
                             int batch, double *us, att_error_t *error)
 {
@@ -122,7 +122,7 @@ static int sample_candidate(struct sweep *s, const struct row *row, att_candidat
         rc = sample(s, row, batch, us, error);
     /* The reduction was a meeting: all decisions of this setting are noted. */
     if (rc == 0 && atomic_load(&att_bench_setting_table(s->job->setting)->refused) > 0)
-        c->dropped = true;
+        c->refused = true;
     return rc;
 }
 
@@ -182,10 +182,11 @@ static int first_pass(struct sweep *s, struct row *row, att_error_t *error)
     for (int i = 0; rc == 0 && i < row->grid.count; i++) {
         att_candidate_t *c = &row->grid.items[i];
         rc = sample_candidate(s, row, c, i == 0 ? 2 : 0, 1, &us, error);
+        c->first_us = us;
         if (i == 0)
             native_us = us; /* NCCL's choice stands first */
         else if (us > SLOW_FIRST * native_us)
-            c->dropped = true;
+            c->slow = true;
     }
     return rc;
 }
@@ -194,7 +195,7 @@ static double best_of(const att_candidates_t *list)
 {
     double best = 0;
     for (int i = 0; i < list->count; i++)
-        if (!list->items[i].dropped && list->items[i].sample_count > 0 &&
+        if (!list->items[i].refused && list->items[i].sample_count > 0 &&
             (best <= 0 || list->items[i].median_us < best))
             best = list->items[i].median_us;
     return best;
@@ -210,7 +211,7 @@ static int pass(struct sweep *s, const struct row *row, att_candidates_t *list, 
     for (int i = 0; rc == 0 && i < list->count; i++) {
         att_candidate_t *c = &list->items[order[i]];
         double us;
-        if (c->dropped)
+        if (c->refused || c->slow)
             continue;
         rc = sample_candidate(s, row, c, discard, row->batch, &us, error);
         if (rc == 0)
@@ -239,7 +240,7 @@ static int run_grid(struct sweep *s, struct row *row, int number, att_error_t *e
         double best = best_of(&row->grid);
         for (int i = 1; i < row->grid.count; i++)
             if (row->grid.items[i].median_us > SLOW_LATER * best)
-                row->grid.items[i].dropped = true;
+                row->grid.items[i].slow = true;
         if (rc == 0)
             rc = out_of_time(s, start_ns, &over, error);
     }
@@ -259,7 +260,7 @@ static int choose_finals(struct sweep *s, struct row *row, att_error_t *error)
     bool memory = att_candidates_add(&row->finals, ATT_SETTING_KEEP) != NULL;
     for (int i = 0; memory && i < row->grid.count && row->finals.count <= s->job->options->keep;
          i++)
-        if (!row->grid.items[i].dropped)
+        if (!row->grid.items[i].refused)
             memory = att_candidates_add(&row->finals, row->grid.items[i].setting) != NULL;
     for (size_t i = 0; memory && i < s->tuned.count; i++) {
         const att_task_row_t *task = &s->tuned.rows[i];

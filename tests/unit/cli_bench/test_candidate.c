@@ -58,23 +58,25 @@ static void test_algorithms_without_a_safe_chunk_keep_it(void **state)
     att_candidates_free(&list);
 }
 
-static void test_sorting_is_by_median_with_dropped_ones_last(void **state)
+static void test_sorting_is_by_median_then_by_the_first_call(void **state)
 {
     att_candidates_t list;
     att_candidates_init(&list, 3);
     const double samples[4][3] = {{9, 1, 8}, {2, 3, 100}, {5, 5, 5}, {1, 1, 1}};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         att_setting_t setting = ATT_SETTING_KEEP;
         setting.channels = (uint16_t)i;
         att_candidate_t *c = att_candidates_add(&list, setting);
-        for (int k = 0; k < 4; k++) /* one more than fits */
+        c->first_us = 100 - i;
+        for (int k = 0; i < 4 && k < 4; k++) /* one more than fits */
             att_candidate_sample(c, 3, samples[i][k % 3]);
-        assert_int_equal(c->sample_count, 3);
-        c->dropped = i == 3;
+        assert_int_equal(c->sample_count, i < 4 ? 3 : 0);
+        c->refused = i == 3;
+        c->slow = i > 3;
     }
     att_candidates_sort(&list);
-    const int order[] = {1, 2, 0, 3};
-    for (int i = 0; i < 4; i++)
+    const int order[] = {1, 2, 0, 5, 4, 3};
+    for (int i = 0; i < 6; i++)
         assert_int_equal(list.items[i].setting.channels, order[i]);
     assert_true(list.items[0].median_us == 3);
     att_candidates_free(&list);
@@ -103,7 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_grid_is_legal_and_holds_the_choice_of_nccl_once),
         cmocka_unit_test(test_algorithms_without_a_safe_chunk_keep_it),
-        cmocka_unit_test(test_sorting_is_by_median_with_dropped_ones_last),
+        cmocka_unit_test(test_sorting_is_by_median_then_by_the_first_call),
         cmocka_unit_test(test_the_order_is_a_permutation_of_the_seed),
     };
     return cmocka_run_group_tests_name("cli_bench_candidate", tests, NULL, NULL);
