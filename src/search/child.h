@@ -21,6 +21,7 @@ struct att_child;
 /* What a worker does: serve its socket until end of file. Its return ends the worker. */
 typedef void (*att_child_fn)(int fd);
 
+/* Call from the main thread: the tree dies with the thread that started it. */
 int att_child_start(att_child_fn serve, struct att_child **child, att_error_t *error);
 /* Kills all workers and the supervisor, waits for the supervisor. NULL is fine. */
 void att_child_stop(struct att_child *child);

@@ -235,6 +235,22 @@ static void the_final_picks_the_best_of_the_near_ones(void **state)
     end(&job);
 }
 
+static void no_list_is_given_out_beyond_the_budget(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("script:play=8/0+11/0");
+    config.max_cost = 0.5;
+    job_t job = job_of(&config);
+    while (status_of(&job).phase != ATT_PHASE_FINAL)
+        job_call(&job);
+    att_plan_t plan;
+    assert_false(job.waiting);
+    assert_int_equal(att_optimizer_plan(job.optimizer, 0, &plan), 0);
+    assert_int_equal(att_optimizer_plan(job.optimizer, job.run_us, &plan), 1);
+    assert_true(plan.count >= 14);
+    end(&job);
+}
+
 static void aborted_plans_are_given_again(void **state)
 {
     (void)state;
@@ -389,6 +405,36 @@ static void drift_searches_again_and_backs_off(void **state)
     assert_true(job.call - settled >= 64); /* held back */
     assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
     assert_int_equal(status_of(&job).incumbent.channels, 8);
+    end(&job);
+}
+
+static void the_old_winner_takes_part_again(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("random:trials=6");
+    job_t job = job_of(&config);
+    double load = 1;
+    job.duration = load_favours;
+    job.context = &load;
+    assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+    att_setting_t winner = status_of(&job).incumbent;
+    assert_false(att_setting_is_keep(winner));
+    for (int i = 0; i < 20; i++)
+        job_call(&job);
+    load = 2;
+    while (status_of(&job).phase == ATT_PHASE_SETTLED)
+        job_call(&job);
+    uint32_t from = lines.count;
+    assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+    int searched = 0, compared = 0;
+    for (uint32_t i = from; i < lines.count; i++)
+        if (att_setting_equal(lines.at[i].setting, winner)) {
+            searched += lines.at[i].phase == ATT_PHASE_SEARCH;
+            compared +=
+                lines.at[i].phase == ATT_PHASE_FINAL || lines.at[i].phase == ATT_PHASE_GUARD;
+        }
+    assert_int_equal(searched, 0); /* another seed asks other questions */
+    assert_true(compared > 0);
     end(&job);
 }
 
@@ -625,11 +671,13 @@ int main(void)
         cmocka_unit_test(loss_in_the_guard_keeps_the_default),
         cmocka_unit_test(the_final_picks_the_best_of_the_near_ones),
         cmocka_unit_test(cost_stays_within_the_budget),
+        cmocka_unit_test(no_list_is_given_out_beyond_the_budget),
         cmocka_unit_test(aborted_plans_are_given_again),
         cmocka_unit_test(an_expired_lease_is_a_timeout),
         cmocka_unit_test(expiry_in_the_guard_ends_well),
         cmocka_unit_test(the_same_seed_gives_the_same_search),
         cmocka_unit_test(drift_searches_again_and_backs_off),
+        cmocka_unit_test(the_old_winner_takes_part_again),
         cmocka_unit_test(drift_may_lead_back_to_the_default),
         cmocka_unit_test(a_failing_strategy_keeps_the_default),
         cmocka_unit_test(a_crashing_strategy_keeps_the_default),
