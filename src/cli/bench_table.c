@@ -61,6 +61,25 @@ static void watch(struct table *t, const att_shape_t *shape, const att_bench_sid
     fflush(stdout);
 }
 
+/* A fixed setting that NCCL did not take would be NCCL's choice under a wrong name. */
+static int refuse_unavailable(const struct table *t, const att_shape_t *shape, att_error_t *error)
+{
+    const att_bench_job_t *job = t->driver->job;
+    if (job->setting == NULL)
+        return ATT_OK;
+    att_bench_setting_table_t *table = att_bench_setting_table(job->setting);
+    char text[ATT_SETTING_TEXT];
+    att_setting_text(job->options->setting, text, sizeof text);
+    if (shape->ranks > 1 && shape->bytes > 0 && atomic_load(&table->decisions) == 0)
+        return att_fail(error, ATT_EUNSUPPORTED,
+                        "setting %s: NCCL did not ask the tuner plugin about %s", text,
+                        att_shape_title(shape));
+    if (atomic_load(&table->refused) > 0)
+        return att_fail(error, ATT_EILLEGAL, "setting %s: NCCL does not have it for %s here", text,
+                        att_shape_title(shape));
+    return ATT_OK;
+}
+
 static int run_row(struct table *t, int row, int round, uint64_t word, att_error_t *error)
 {
     const att_bench_job_t *job = t->driver->job;
@@ -71,6 +90,8 @@ static int run_row(struct table *t, int row, int round, uint64_t word, att_error
     for (int side = 0; rc == 0 && side < 2; side++)
         rc = att_bench_measure(t->driver, shape, side == 1, (word & WORD_CHECK) != 0, &sides[side],
                                error);
+    if (rc == 0)
+        rc = refuse_unavailable(t, shape, error);
     if (rc != 0 || !is_first(t))
         return rc;
     if (word & WORD_CHECK) {
