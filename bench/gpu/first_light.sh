@@ -1,0 +1,186 @@
+#!/bin/bash
+# First light on a GPU: AllReduce, AllGather and ReduceScatter at 1, 16 and 80 MiB on four ranks of
+# one GPU, alone and beside matrix products:
+#
+#   default   attune bench: NCCL's choice
+#   tuned     attune run -- attune bench: found online through the sidecar
+#   sweep     attune bench --sweep --also RUN: a grid of settings; its best 20, NCCL's choice and the
+#             tuned setting again, interleaved, 30 samples each
+#
+# ends with one table of the sweeps' medians, the geometric mean of tuned over best, and PASSED when
+# it is at least 0.98 and no task is below 0.95.
+#
+#   bench/gpu/first_light.sh [--fabric] [--quick] [--no-build]
+#
+#   --fabric     on the host fabric instead (two ranks, small messages): a try of this script
+#   --quick      one collective and size
+#   --no-build   ATTUNE_BUILD is built already
+#
+# ATTUNE_NCCL_LIB     NCCL 2.30.3 or later (several ranks on one GPU); needed without --fabric
+# ATTUNE_NCCL_SOCKETS older NCCL: also one run with a process a rank over sockets
+# ATTUNE_BUILD        build folder, build/gpu by default
+# OUT                 where the logs go, build/first-light by default: at most 8 files
+# TUNE_SECONDS        for each of the two tuned runs (60); LIMIT_SECONDS for everything (470)
+# CARRY               folder with libraries that the machine lacks (.carry/root)
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+fabric=no quick=no build=yes
+for word; do
+    case $word in
+    --fabric) fabric=yes ;;
+    --quick) quick=yes ;;
+    --no-build) build=no ;;
+    *) sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+    esac
+done
+
+export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/gpu}
+out=${OUT:-$root/build/first-light}
+work=$root/build/first-light.work
+began=$SECONDS
+limit=${LIMIT_SECONDS:-470}
+mkdir -p "$out" || exit 1
+if [ -z "${FIRST_LIGHT_LOG:-}" ]; then
+    export FIRST_LIGHT_LOG=$out/first-light.log
+    "$0" "$@" 2>&1 | tee "$FIRST_LIGHT_LOG"
+    exit "${PIPESTATUS[0]}"
+fi
+rm -rf "$work"
+mkdir -p "$work" || exit 1
+
+say() { printf '\n== %4d s  %s\n' $((SECONDS - began)) "$*"; }
+
+# limited SECONDS COMMAND...: never longer than that, nor past the limit of the whole script.
+limited() {
+    local left=$((limit - (SECONDS - began))) seconds=$1
+    shift
+    [ "$left" -lt "$seconds" ] && seconds=$left
+    if [ "$seconds" -lt 1 ]; then
+        echo "no time left for: $*"
+        return 124
+    fi
+    timeout -k 5 "$seconds" "$@"
+}
+
+carry=${CARRY:-$root/.carry/root}
+if [ -d "$carry" ]; then
+    libraries=$carry/usr/lib/x86_64-linux-gnu
+    export PKG_CONFIG_PATH=$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$carry
+    export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export PATH=$PATH:$carry/usr/bin
+fi
+for folder in /usr/local/cuda/lib64 /usr/local/cuda/lib; do
+    [ -d "$folder" ] && export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+done
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+if [ $build = yes ]; then
+    say "build in $ATTUNE_BUILD"
+    if ! { cmake -S "$root" -B "$ATTUNE_BUILD" -DCMAKE_BUILD_TYPE=Release -DATTUNE_TESTS=OFF &&
+        cmake --build "$ATTUNE_BUILD" -j"$(nproc)"; } >"$work/build.log" 2>&1; then
+        tail -n 30 "$work/build.log"
+        exit 1
+    fi
+fi
+export PATH=$ATTUNE_BUILD/bin:$PATH
+
+collectives=allreduce,allgather,reducescatter
+if [ $fabric = yes ]; then
+    export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
+    what=(--size-list "64K,256K,1M" -t 2)
+    gemm=(--gemm "64,64,64")
+    sweep=(--max-channels 4 --time 1)
+    tune=${TUNE_SECONDS:-10}
+else
+    if [ ! -r "${ATTUNE_NCCL_LIB:-}" ]; then
+        echo "ATTUNE_NCCL_LIB must name NCCL 2.30.3 or later" >&2
+        exit 2
+    fi
+    export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=32
+    # As attune run sets it: the three measurements must not differ in what is connected.
+    export NCCL_RUNTIME_CONNECT=0
+    what=(--size-list "1M,16M,80M" -t 4)
+    gemm=(--gemm "4096,4096,4096,bfloat16")
+    sweep=(--max-channels 32 --time 4)
+    tune=${TUNE_SECONDS:-60}
+fi
+[ $quick = yes ] && collectives=allreduce what=(--size-list 1M "${what[@]: -2}")
+
+{
+    date -u +%FT%TZ
+    git -C "$root" rev-parse HEAD 2>/dev/null
+    attune --version
+    echo "NCCL: $ATTUNE_NCCL_LIB"
+    uname -srm
+    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm --format=csv,noheader 2>/dev/null
+    env | grep -E '^(NCCL|ATTUNE|CUDA)_' | sort
+} | tee "$work/environment.txt"
+
+say "one AllReduce, to see that it runs"
+limited 60 attune bench allreduce --size-list 64K "${what[@]: -2}" -n 5 || exit 1
+
+failed=0
+# measure LOAD BENCH-OPTION...
+measure() {
+    local load=$1
+    shift
+    say "$load: NCCL's choice"
+    limited 60 attune bench $collectives "${what[@]}" "$@" -w 5 -n 50 -J "$work/default-$load.json" ||
+        failed=1
+    say "$load: tuned online for $tune s"
+    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 -- \
+        attune bench $collectives "${what[@]}" "$@" -w 5 -n 50 --time "$tune" --watch-tuned=10 || failed=1
+    say "$load: sweep"
+    limited 200 attune bench $collectives "${what[@]}" "$@" --sweep --also "$work/run-$load" \
+        "${sweep[@]}" -J "$work/sweep-$load.json" | tee "$work/sweep-$load.log"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
+}
+measure alone
+measure gemm "${gemm[@]}"
+
+if [ -n "${ATTUNE_NCCL_SOCKETS:-}" ]; then
+    say "one process a rank over sockets: $ATTUNE_NCCL_SOCKETS"
+    (
+        unset NCCL_MULTI_RANK_GPU_ENABLE NCCL_MAX_CTAS
+        export ATTUNE_NCCL_LIB=$ATTUNE_NCCL_SOCKETS
+        limited 100 attune run --run-dir "$work/run-sockets" --max-cost 0 -- \
+            attune bench allreduce --size-list 1M --procs 4 -w 2 -n 20 --time 30 --watch-tuned=10
+    ) || failed=1
+fi
+
+# The summary lines of a sweep: collective bytes load default tuned best default/best tuned/best.
+say "medians of the sweeps, us"
+sed -n 's/^  \(allreduce\|allgather\|reducescatter\) /&/p' "$work"/sweep-*.log |
+    awk '
+    BEGIN {
+        printf "%-14s %10s %5s %10s %10s %10s %9s %9s %8s  %s\n", "collective", "bytes", "load",
+            "default", "tuned", "best", "default/", "tuned/", "speedup", "best setting"
+        printf "%-14s %10s %5s %10s %10s %10s %9s %9s\n", "", "", "", "", "", "", "best", "best"
+    }
+    {
+        setting = $9
+        for (i = 10; i <= NF; i++) setting = setting " " $i
+        speedup = $5 == "-" ? "-" : sprintf("%.3f", $4 / $5)
+        printf "%-14s %10s %5s %10s %10s %10s %9s %9s %8s  %s\n", $1, $2, $3, $4, $5, $6, $7, $8,
+            speedup, setting
+        tasks++
+        if ($8 == "-") { missing++; next }
+        sum += log($8); gain += log($4 / $5)
+        if (least == "" || $8 < least) least = $8
+    }
+    END {
+        known = tasks - missing
+        if (known == 0) { print "no tuned task"; exit 1 }
+        mean = exp(sum / known)
+        printf "tuned / best: geometric mean %.3f, least %.3f; tuned over default %.3f; %d of %d tasks tuned\n",
+            mean, least, exp(gain / known), known, tasks
+        good = mean >= 0.98 && least >= 0.95 && missing == 0
+        print good ? "PASSED" : "FAILED (wanted: geometric mean 0.98, least 0.95, all tasks)"
+        exit !good
+    }' | tee "$work/table.txt"
+[ "${PIPESTATUS[1]}" -eq 0 ] || failed=1
+
+cp "$work"/table.txt "$work"/environment.txt "$work"/sweep-*.json "$out"/ 2>/dev/null
+tar -C "$work" -czf "$out/work.tar.gz" . 2>/dev/null
+say "logs in $out"
+exit $failed
