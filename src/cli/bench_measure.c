@@ -104,7 +104,7 @@ int att_bench_measure(att_bench_driver_t *driver, const att_shape_t *shape, bool
                       bool check, att_bench_side_t *side, att_error_t *error)
 {
     uint64_t wrong = 0;
-    double mine, mean, total_wrong;
+    double mine = 0, mean, total_wrong;
     memset(side, 0, sizeof *side);
     int rc = check ? checked_call(driver, shape, in_place, &wrong, error)
                    : prepare(driver, shape, in_place, error);
