@@ -190,7 +190,7 @@ static int each_word(att_bench_options_t *options, const char *list,
 static int take_size(att_bench_options_t *options, const char *word, att_error_t *error)
 {
     uint64_t size = 0;
-    int rc        = parse_bytes("--size-list", word, &size, error);
+    int rc = parse_bytes("--size-list", word, &size, error);
     return rc != 0 ? rc : add_size(options, size, error);
 }
 
@@ -328,8 +328,14 @@ static int parse_option(att_bench_options_t *o, int code, const char *value, att
 
 static int fill_sizes(att_bench_options_t *o, att_error_t *error)
 {
-    if (o->size_count > 0)
+    if (o->size_count > 0) {
+        o->min_bytes = o->max_bytes = o->sizes[0];
+        for (int i = 1; i < o->size_count; i++) {
+            o->min_bytes = o->sizes[i] < o->min_bytes ? o->sizes[i] : o->min_bytes;
+            o->max_bytes = o->sizes[i] > o->max_bytes ? o->sizes[i] : o->max_bytes;
+        }
         return ATT_OK;
+    }
     if (o->min_bytes > o->max_bytes)
         return att_fail(error, ATT_EUSAGE,
                         "attune bench: the smallest size (-b %llu) is above the largest (-e %llu)",

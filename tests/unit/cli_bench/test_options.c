@@ -58,6 +58,8 @@ static void test_sizes_grow_by_factor_or_step(void **state)
     assert_int_equal(parse("--size-list 1M,16M,80M"), 0);
     assert_int_equal(options.size_count, 3);
     assert_int_equal(options.sizes[2], 80 << 20);
+    assert_int_equal(options.min_bytes, 1 << 20);
+    assert_int_equal(options.max_bytes, 80 << 20);
     assert_int_equal(parse("-b 3K -e 100K -f 10"), 0);
     assert_int_equal(options.size_count, 2);
 }
