@@ -32,7 +32,7 @@ check-deep: packages
 	@tests/check deep
 
 bench: build
-	@bench/run
+	@cmake --build build/release --target bench-hook
 
 install: BUILD_OPTIONS = '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 install: build
