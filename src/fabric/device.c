@@ -15,6 +15,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static att_device_t *every; /* keeps devices of ended threads known */
 static att_device_t *_Atomic last;
+static uint64_t process; /* random, 0 = not drawn yet */
 
 static _Thread_local att_device_t *devices; /* of this thread, by number */
 static _Thread_local att_device_t *current;
@@ -32,9 +33,23 @@ static void fill_random(void *bytes, size_t size)
     }
 }
 
+/* A child by fork is another process on other devices. */
+static void forget(void)
+{
+    pthread_mutex_init(&mutex, NULL);
+    process = 0;
+    devices = current = NULL;
+    taken_hash = 0;
+    atomic_store(&last, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget);
+}
+
 uint64_t att_device_process(void)
 {
-    static uint64_t process;
     pthread_mutex_lock(&mutex);
     while (!process)
         fill_random(&process, sizeof process);

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAGE ATT_ARENA_STAGE
-
 static pthread_once_t setup_once = PTHREAD_ONCE_INIT;
 static att_model_setup_t process_setup;
 static ncclResult_t setup_result;
@@ -75,27 +73,11 @@ ncclResult_t att_model_setup(const att_model_setup_t **setup)
     return setup_result;
 }
 
-static ncclResult_t reserve(att_model_t *model, size_t bytes)
-{
-    if (bytes <= model->reserved)
-        return ncclSuccess;
-    ncclResult_t result = ncclSuccess;
-    for (int parity = 0; parity < 2 && result == ncclSuccess; parity++) {
-        result = att_arena_reserve(
-            model->arena, att_arena_stage(model->arena, model->arena->rank, parity), bytes);
-        if (result == ncclSuccess)
-            result = att_arena_reserve(model->arena, att_arena_result(model->arena, parity), STAGE);
-    }
-    if (result == ncclSuccess)
-        model->reserved = bytes;
-    return result;
-}
-
 ncclResult_t att_model_open(att_model_t *model, const att_model_setup_t *setup, att_arena_t *arena,
                             att_device_t *device)
 {
     *model = (att_model_t){.setup = setup, .arena = arena, .device = device};
-    return reserve(model, STAGE);
+    return att_movement_open(&model->movement, arena);
 }
 
 static uint64_t mix(uint64_t value) /* splitmix64 */
@@ -137,8 +119,9 @@ static double duration_us(const att_model_t *model, uint64_t start_ns)
 }
 
 /* Alone, when all have arrived: when the call starts and ends. */
-static void time_call(att_model_t *model)
+static void time_call(void *argument)
 {
+    att_model_t *model = argument;
     att_arena_t *arena = model->arena;
     uint64_t start = 0;
     for (int r = 0; r < arena->count; r++)
@@ -164,134 +147,17 @@ static void time_call(att_model_t *model)
     arena->header->end_ns = start + (uint64_t)(us * 1000 + 0.5);
 }
 
-/* Sum of all ranks' pieces, in rank order; each rank's piece lies `at` bytes into its stage. */
-static void reduce_stages(const att_model_t *model, size_t at, void *into)
-{
-    const att_task_t *task = model->task;
-    att_arena_t *arena = model->arena;
-    size_t count = model->piece / att_datatype_size(task->type);
-    const void *left = att_arena_stage(arena, 0, model->parity) + at;
-    for (int r = 1; r < arena->count; r++) {
-        att_datatype_reduce(into, left, att_arena_stage(arena, r, model->parity) + at, count,
-                            task->type, task->op);
-        left = into;
-    }
-    if (task->op == ncclAvg)
-        att_datatype_scale(into, count, task->type, arena->count);
-}
-
-static void last_to_come(void *argument)
-{
-    att_model_t *model = argument;
-    if (model->offset == 0)
-        time_call(model);
-    if (model->task->function == ATT_COLLECTIVE_ALL_REDUCE ||
-        model->task->function == ATT_COLLECTIVE_REDUCE)
-        reduce_stages(model, 0, att_arena_result(model->arena, model->parity));
-}
-
-static void stage(const att_model_t *model, size_t block)
-{
-    const att_task_t *task = model->task;
-    uint8_t *own = att_arena_stage(model->arena, model->arena->rank, model->parity);
-    const uint8_t *send = (const uint8_t *)task->send + model->offset;
-    if (task->function == ATT_COLLECTIVE_REDUCE_SCATTER) {
-        for (int r = 0; r < model->arena->count; r++)
-            memcpy(own + (size_t)r * STAGE, send + (size_t)r * block, model->piece);
-    } else if (task->function != ATT_COLLECTIVE_BROADCAST || task->root == model->arena->rank) {
-        memcpy(own, send, model->piece);
-    }
-}
-
-static bool same_process(const att_arena_t *arena, int a, int b)
-{
-    return arena->ranks[a].process == arena->ranks[b].process;
-}
-
-/* The lowest rank whose receive buffer is this rank's: it alone writes it. */
-static int writer_of(const att_model_t *model, int rank)
-{
-    const att_arena_t *arena = model->arena;
-    uint64_t which = model->task->call % 2, buffer = arena->ranks[rank].buffers[which].receive;
-    for (int r = 0; r < rank && buffer; r++)
-        if (same_process(arena, r, rank) && arena->ranks[r].buffers[which].receive == buffer)
-            return r;
-    return rank;
-}
-
-static bool any_shared(const att_model_t *model)
-{
-    for (int r = 1; r < model->arena->count; r++)
-        if (writer_of(model, r) != r)
-            return true;
-    return false;
-}
-
-static void copy_out(const att_model_t *model, size_t block)
-{
-    const att_task_t *task = model->task;
-    att_arena_t *arena = model->arena;
-    int rank = arena->rank;
-    uint8_t *receive = (uint8_t *)task->receive + model->offset;
-    if (task->function == ATT_COLLECTIVE_REDUCE_SCATTER) {
-        reduce_stages(model, (size_t)rank * STAGE, receive);
-        return;
-    }
-    if (task->function == ATT_COLLECTIVE_REDUCE ? task->root != rank
-                                                : writer_of(model, rank) != rank)
-        return;
-    if (task->function == ATT_COLLECTIVE_ALL_GATHER) {
-        for (int r = 0; r < arena->count; r++) {
-            uint8_t *target = receive + (size_t)r * block;
-            bool there = same_process(arena, r, rank) &&
-                         arena->ranks[r].buffers[task->call % 2].send + model->offset ==
-                             (uint64_t)(uintptr_t)target;
-            if (!there)
-                memcpy(target, att_arena_stage(arena, r, model->parity), model->piece);
-        }
-    } else if (task->function == ATT_COLLECTIVE_BROADCAST) {
-        memcpy(receive, att_arena_stage(arena, task->root, model->parity), model->piece);
-    } else {
-        memcpy(receive, att_arena_result(arena, model->parity), model->piece);
-    }
-}
-
-/* A stage is written again two rounds later, when all have left the round in between. */
-static ncclResult_t move_piece(att_model_t *model, size_t block)
-{
-    stage(model, block);
-    ncclResult_t result = att_arena_barrier(model->arena, last_to_come, model);
-    if (result != ncclSuccess)
-        return result;
-    copy_out(model, block);
-    model->parity ^= 1;
-    return ncclSuccess;
-}
-
 ncclResult_t att_model_run(att_model_t *model, const att_task_t *task, uint64_t *start_ns,
                            uint64_t *stop_ns)
 {
     att_arena_t *arena = model->arena;
     att_arena_rank_t *own = &arena->ranks[arena->rank];
     size_t block = task->count * att_datatype_size(task->type);
-    bool whole = task->call % ATT_MODEL_WHOLE == 0;
-    size_t moved = whole || block < STAGE ? block : STAGE;
-    bool scatter = task->function == ATT_COLLECTIVE_REDUCE_SCATTER;
-    ncclResult_t result = reserve(model, scatter ? (size_t)arena->count * STAGE : STAGE);
-    if (result != ncclSuccess)
-        return result;
+    bool whole = task->call % ATT_MODEL_WHOLE == 0 || block < ATT_ARENA_STAGE;
     model->task = task;
     own->arrival_ns = atomic_load(&model->device->clock_ns);
-    own->buffers[task->call % 2].send = (uint64_t)(uintptr_t)task->send;
-    own->buffers[task->call % 2].receive = (uint64_t)(uintptr_t)task->receive;
-    for (model->offset = 0; model->offset < moved && result == ncclSuccess;
-         model->offset += STAGE) {
-        model->piece = moved - model->offset < STAGE ? moved - model->offset : STAGE;
-        result = move_piece(model, block);
-    }
-    /* What another rank wrote for us must be there when we return. */
-    if (result == ncclSuccess && any_shared(model))
-        result = att_arena_barrier(arena, NULL, NULL);
+    ncclResult_t result =
+        att_movement_run(&model->movement, task, whole ? block : ATT_ARENA_STAGE, time_call, model);
     if (result != ncclSuccess)
         return result;
     *start_ns = own->arrival_ns;

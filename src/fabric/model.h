@@ -17,6 +17,7 @@
 
 #include "fabric/arena.h"
 #include "fabric/device.h"
+#include "fabric/movement.h"
 #include "fabric/task.h"
 
 struct att_surface;
@@ -40,11 +41,8 @@ typedef struct att_model {
     const att_model_setup_t *setup;
     att_arena_t *arena;
     att_device_t *device;
-    int parity;             /* of the next round */
-    size_t reserved;        /* bytes of each of its stages */
-    const att_task_t *task; /* in hand, for the last to come */
-    size_t offset;          /* of the piece in hand */
-    size_t piece;           /* bytes */
+    att_movement_t movement;
+    const att_task_t *task; /* in hand */
 } att_model_t;
 
 /* ncclInvalidUsage when a variable or the surface is not good. */

@@ -1,5 +1,6 @@
 #include "fabric/wire.h"
 
+#include "fabric/copy.h"
 #include "fabric/line.h"
 
 #include <string.h>
@@ -83,9 +84,7 @@ static void combine(const att_transfer_t *transfer, const att_step_t *step, void
         if (step->last && transfer->op == ncclAvg)
             att_datatype_scale(into, count, transfer->type, transfer->ranks);
     } else {
-        const void *only = incoming ? incoming : source;
-        if (only != into)
-            memcpy(into, only, bytes);
+        att_copy(into, incoming ? incoming : source, bytes);
     }
 }
 
@@ -95,7 +94,7 @@ static void simple_step(const att_transfer_t *transfer, const att_step_t *step,
     if (outgoing) {
         combine(transfer, step, outgoing, incoming, step->source, step->bytes);
         if (step->target && (incoming || step->target != step->source))
-            memcpy(step->target, outgoing, step->bytes);
+            att_copy(step->target, outgoing, step->bytes);
     } else if (step->target) {
         combine(transfer, step, step->target, incoming, step->source, step->bytes);
     }
@@ -140,8 +139,8 @@ static ncclResult_t line_step(const att_transfer_t *transfer, const att_step_t *
         } else {
             value = in_slot ? incoming : source + at;
         }
-        if (target && target + at != value)
-            memcpy(target + at, value, bytes);
+        if (target)
+            att_copy(target + at, value, bytes);
         if (out_slot)
             att_line_write(transfer->protocol, out_slot, at, value, bytes,
                            step->out->steps[transfer->protocol] + 1);

@@ -230,6 +230,62 @@ static void test_data_of_processes(void **state)
     assert_int_equal(run_processes(RANKS, data_body, NULL), 0);
 }
 
+/* The first call of a communicator moves everything: each collective, in place and not. */
+static void whole_body(rank_t *rank)
+{
+    enum { TOTAL = BLOCK * RANKS };
+    int function = ((int *)rank->argument)[0], in_place = ((int *)rank->argument)[1];
+    int32_t *send = malloc(TOTAL * sizeof *send), *receive = malloc(TOTAL * sizeof *receive);
+    for (int i = 0; i < TOTAL; i++)
+        send[i] = value_of(rank->rank, i);
+    int32_t *own = send + rank->rank * BLOCK, *result = in_place ? send : receive;
+    ncclComm_t comm = rank->comm;
+    switch (function) {
+    case ATT_COLLECTIVE_ALL_REDUCE:
+        rank->failed += ncclAllReduce(send, result, BLOCK, ncclInt32, ncclSum, comm, NULL) != 0;
+        rank->failed += expect(rank, "AllReduce", result, -1, 0, 0, BLOCK);
+        break;
+    case ATT_COLLECTIVE_ALL_GATHER:
+        rank->failed += ncclAllGather(own, result, BLOCK, ncclInt32, comm, NULL) != 0;
+        for (int r = 0; r < rank->count; r++)
+            rank->failed += expect(rank, "AllGather", result + r * BLOCK, r, r * BLOCK, 0, BLOCK);
+        break;
+    case ATT_COLLECTIVE_REDUCE_SCATTER:
+        result = in_place ? own : receive;
+        rank->failed += ncclReduceScatter(send, result, BLOCK, ncclInt32, ncclSum, comm, NULL) != 0;
+        rank->failed += expect(rank, "ReduceScatter", result, -1, rank->rank * BLOCK, 0, BLOCK);
+        break;
+    case ATT_COLLECTIVE_BROADCAST:
+        rank->failed += ncclBroadcast(send, result, BLOCK, ncclInt32, 3, comm, NULL) != 0;
+        rank->failed += expect(rank, "Broadcast", result, 3, 0, 0, BLOCK);
+        break;
+    default:
+        rank->failed += ncclReduce(send, result, BLOCK, ncclInt32, ncclSum, 1, comm, NULL) != 0;
+        if (rank->rank == 1)
+            rank->failed += expect(rank, "Reduce", result, -1, 0, 0, BLOCK);
+    }
+    free(send);
+    free(receive);
+}
+
+static void test_whole(void **state)
+{
+    for (int function = 0; function < ATT_COLLECTIVE_COUNT; function++) {
+        for (int in_place = 0; in_place < 2; in_place++) {
+            int argument[2] = {function, in_place};
+            assert_int_equal(run_threads(RANKS, whole_body, argument), 0);
+        }
+    }
+}
+
+static void test_whole_of_processes(void **state)
+{
+    for (int function = 0; function < ATT_COLLECTIVE_COUNT; function++) {
+        int argument[2] = {function, 1};
+        assert_int_equal(run_processes(RANKS, whole_body, argument), 0);
+    }
+}
+
 /* All ranks of the process gather into one buffer, each from its own part of it or from elsewhere.
  */
 static void shared_body(rank_t *rank)
@@ -316,6 +372,8 @@ int main(void)
     setenv("NCCL_PROFILER_PLUGIN", "none", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_whole_of_processes),
+        cmocka_unit_test(test_whole),
         cmocka_unit_test(test_data_of_processes),
         cmocka_unit_test(test_clock_follows_the_surface),
         cmocka_unit_test(test_data),
