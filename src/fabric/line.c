@@ -20,38 +20,62 @@ size_t att_line_bytes(int protocol, size_t data)
                           : (data + LL128_DATA - 1) / LL128_DATA * LL128_LINE;
 }
 
+/* Whole lines are copied with a length that the compiler knows; only the last may be shorter. */
+static void write_ll_line(_Atomic uint64_t *line, uint32_t word, uint32_t flag)
+{
+    atomic_store_explicit(line, (uint64_t)flag << 32 | word, memory_order_release);
+}
+
 static void write_ll(uint8_t *slot, size_t offset, const uint8_t *data, size_t bytes, uint32_t flag)
 {
     _Atomic uint64_t *line = (_Atomic uint64_t *)(void *)slot + offset / LL_DATA;
-    for (size_t at = 0; at < bytes; at += LL_DATA, line++) {
+    size_t at = 0;
+    for (; at + LL_DATA <= bytes; at += LL_DATA, line++) {
+        uint32_t word;
+        memcpy(&word, data + at, LL_DATA);
+        write_ll_line(line, word, flag);
+    }
+    if (at < bytes) {
         uint32_t word = 0;
-        memcpy(&word, data + at, bytes - at < LL_DATA ? bytes - at : LL_DATA);
-        atomic_store_explicit(line, (uint64_t)flag << 32 | word, memory_order_release);
+        memcpy(&word, data + at, bytes - at);
+        write_ll_line(line, word, flag);
     }
 }
 
 static size_t read_ll(const uint8_t *slot, size_t offset, uint8_t *data, size_t bytes,
                       uint32_t flag)
 {
-    const _Atomic uint64_t *line = (const _Atomic uint64_t *)(const void *)slot + offset / LL_DATA;
+    _Atomic uint64_t *line = (_Atomic uint64_t *)(void *)(uintptr_t)slot + offset / LL_DATA;
     for (size_t at = 0; at < bytes; at += LL_DATA, line++) {
-        uint64_t both = atomic_load_explicit((_Atomic uint64_t *)line, memory_order_acquire);
+        uint64_t both = atomic_load_explicit(line, memory_order_acquire);
         if ((uint32_t)(both >> 32) != flag)
             return at;
         uint32_t word = (uint32_t)both;
-        memcpy(data + at, &word, bytes - at < LL_DATA ? bytes - at : LL_DATA);
+        if (bytes - at >= LL_DATA)
+            memcpy(data + at, &word, LL_DATA);
+        else
+            memcpy(data + at, &word, bytes - at);
     }
     return bytes;
+}
+
+static _Atomic uint64_t *ll128_flag(const uint8_t *line)
+{
+    return (_Atomic uint64_t *)(void *)(uintptr_t)(line + LL128_DATA);
 }
 
 static void write_ll128(uint8_t *slot, size_t offset, const uint8_t *data, size_t bytes,
                         uint32_t flag)
 {
     uint8_t *line = slot + offset / LL128_DATA * LL128_LINE;
-    for (size_t at = 0; at < bytes; at += LL128_DATA, line += LL128_LINE) {
-        memcpy(line, data + at, bytes - at < LL128_DATA ? bytes - at : LL128_DATA);
-        atomic_store_explicit((_Atomic uint64_t *)(void *)(line + LL128_DATA), flag,
-                              memory_order_release);
+    size_t at = 0;
+    for (; at + LL128_DATA <= bytes; at += LL128_DATA, line += LL128_LINE) {
+        memcpy(line, data + at, LL128_DATA);
+        atomic_store_explicit(ll128_flag(line), flag, memory_order_release);
+    }
+    if (at < bytes) {
+        memcpy(line, data + at, bytes - at);
+        atomic_store_explicit(ll128_flag(line), flag, memory_order_release);
     }
 }
 
@@ -60,10 +84,12 @@ static size_t read_ll128(const uint8_t *slot, size_t offset, uint8_t *data, size
 {
     const uint8_t *line = slot + offset / LL128_DATA * LL128_LINE;
     for (size_t at = 0; at < bytes; at += LL128_DATA, line += LL128_LINE) {
-        if (atomic_load_explicit((_Atomic uint64_t *)(void *)(line + LL128_DATA),
-                                 memory_order_acquire) != flag)
+        if (atomic_load_explicit(ll128_flag(line), memory_order_acquire) != flag)
             return at;
-        memcpy(data + at, line, bytes - at < LL128_DATA ? bytes - at : LL128_DATA);
+        if (bytes - at >= LL128_DATA)
+            memcpy(data + at, line, LL128_DATA);
+        else
+            memcpy(data + at, line, bytes - at);
     }
     return bytes;
 }
