@@ -11,6 +11,9 @@ int att_json_parse(const char *bytes, size_t length, json_t **root, att_error_t 
 {
     json_error_t place;
     json_t *value = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &place);
+    for (char *c = place.text; value == NULL && *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20)
+            *c = ' '; /* it quotes the file: keep the message on one line */
     if (value == NULL)
         return att_fail(error, ATT_EINPUT, "no JSON: line %d, column %d: %s", place.line,
                         place.column, place.text);

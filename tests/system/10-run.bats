@@ -184,6 +184,24 @@ load run-setup
     kill -9 "$(cat ready)"
 }
 
+@test "on a terminal: a progress line, and Ctrl-C reaches the command once" {
+    command -v script >/dev/null || skip 'script(1) is not installed'
+    attune_with_fake two-tasks.json
+    cat >job.sh <<'EOF'
+interrupts=0
+trap 'interrupts=$((interrupts + 1))' INT
+: >ready
+while [ ! -e end ]; do sleep 0.05; done
+echo "interrupted $interrupts times"
+EOF
+    { wait_for 20 test -e ready; sleep 1.5; printf '\003'; sleep 0.5; : >end; } |
+        timeout 30 script -qec 'attune run --run-dir out -- sh job.sh' /dev/null >typescript
+    output=$(tr '\r' '\n' <typescript)
+    expect_output '^attune: [0-9]+ s: 2 tasks, 2 settled; lost 0.27 %'
+    expect_output 'interrupted 1 times'
+    expect_output 'allgather 80M x8'
+}
+
 @test "no tasks: one line says that no collective was seen" {
     attune_with_fake
     echo '{"version":1,"attune":"0.1.0","nccl_version":0,"device":"","state":"finished","agent":{},"coverage":{},"cost":{},"tasks":[]}' >none.json

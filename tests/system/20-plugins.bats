@@ -116,3 +116,18 @@ needs_bad_plugins() {
     expect_status 0
     expect_output '^  --max-cost PERCENT'
 }
+
+@test "bash completes commands and options" {
+    complete_line() { # WORD...: candidates for the last word
+        bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _attune
+            printf "%s\n" "${COMPREPLY[@]}"' - "$ATTUNE_ROOT/src/cli/completion.bash" "$@"
+    }
+    run complete_line attune pl
+    [ "$output" = plugins ] || fail 'expected plugins'
+    run complete_line attune run --max-
+    expect_output '^--max-cost$'
+    expect_output '^--max-trials$'
+    reject_output 'samples'
+    run complete_line attune run -- trunca
+    expect_output '^truncate$'
+}

@@ -109,7 +109,7 @@ refused() {
     attune_with_fake '' refuse
     refused 'the sidecar did not start: no room in /dev/shm \(its log is .*/attuned.log\)' --run-dir out
     jq -e '.exit_status == 125' out/manifest.json
-    attune_with_fake '' silent
+    export FAKE_SIDECAR=silent
     refused 'the sidecar did not start: it ended before it was ready' --run-dir again
 }
 

@@ -7,7 +7,7 @@ attune_with_fake() {
     mkdir -p tree/bin tree/lib
     cp "$ATTUNE_BUILD/bin/attune" "$ATTUNE_ROOT/tests/system/fake/attuned" tree/bin/
     : >tree/lib/libattune-nccl.so
-    [ ! -d "$ATTUNE_BUILD/lib/attune" ] || ln -s "$ATTUNE_BUILD/lib/attune" tree/lib/attune
+    [ ! -d "$ATTUNE_BUILD/lib/attune" ] || ln -sfn "$ATTUNE_BUILD/lib/attune" tree/lib/attune
     [ -e tree/lib/attune/libattune-strategy-coordinate_descent.so ] ||
         export ATTUNE_OBSERVE=yes # no strategy is looked up then
     export PATH=$PWD/tree/bin:$PATH

@@ -1,0 +1,22 @@
+# bash completion of attune: commands, and the options that each command's --help lists.
+_attune() {
+    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} i
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'run bench plugins info version help' -- "$word")
+        return
+    fi
+    # Behind "--" stands the user's own command.
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        if [ "${COMP_WORDS[i]}" = -- ]; then
+            mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
+            return
+        fi
+    done
+    case $word in
+    -*) mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null |
+        grep -Eo '(^|[ ,])--[a-z][a-z_-]*' | tr -d ' ,' | sort -u)" -- "$word") ;;
+    *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    esac
+}
+complete -o filenames -F _attune attune
