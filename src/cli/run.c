@@ -47,7 +47,8 @@ static void print_help(void)
            "Run a command that uses NCCL, and tune its collectives while it runs.\n\n"
            "  attune run -- mpirun -n 8 ./train\n"
            "  attune run --max-cost 1%% --strategy random:trials=50 -- python train.py\n"
-           "  attune run --fabric model --surface a40-nvlink-8-allgather -- attune bench allgather -t 8\n\n");
+           "  attune run --fabric model --surface a40-nvlink-8-allgather -- \\\n"
+           "      attune bench allgather -t 8\n\n");
     att_config_print_help(stdout, ATT_FOR_RUN);
     printf(
         "\nExit status: the command's own; 128+n when signal n ended it; 125 when attune failed\n"
