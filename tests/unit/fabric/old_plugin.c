@@ -1,7 +1,9 @@
 /*
  * old_plugin: a library with a tuner v5, a profiler v5 and an env plugin v1, to be found by path.
- * The environment tells the test what happened: OLD_TUNER, OLD_PROFILER, OLD_ENV count calls.
+ * It counts its calls for the test.
  */
+#include "old_plugin.h"
+
 #include "fabric/plugin_abi.h"
 
 #include <stdlib.h>

@@ -35,7 +35,7 @@ static ncclResult_t call(rank_t *rank, int function)
     case 2:
         return ncclReduce(own, own, COUNT, ncclFloat32, ncclMax, 0, rank->comm, NULL);
     case 3:
-        return ncclAllGather(own, data[7], 100, ncclFloat32, rank->comm, NULL);
+        return ncclAllGather(own, data[4 + rank->rank], 100, ncclFloat32, rank->comm, NULL);
     default:
         return ncclAllReduce(own, own, COUNT, ncclFloat32, ncclMax, rank->comm, NULL);
     }
