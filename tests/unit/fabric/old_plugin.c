@@ -45,7 +45,7 @@ const struct tuner_v5 ncclTunerPlugin_v5 = {"old", (void *)tuner_init, (void *)g
 static ncclResult_t profiler_init(void **context, uint64_t id, int *mask, const char *name,
                                   int nodes, int ranks, int rank, ncclDebugLogger_t log)
 {
-    *mask = ncclProfileColl;
+    __atomic_store_n(mask, ncclProfileColl, __ATOMIC_RELAXED); /* several ranks start at once */
     *context = mask;
     return ncclSuccess;
 }
