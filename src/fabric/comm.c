@@ -157,7 +157,7 @@ static ncclResult_t create(struct ncclComm *comm, const att_comm_wish_t *wish)
         return result;
     att_team_open(&comm->team, &comm->arena, setup ? &comm->model : NULL);
     comm->opened_team = true;
-    att_report_created(comm->hash, wish->ranks, mode, setup);
+    att_report_created(wish->ranks, mode, setup);
     att_fabric_info("comm %p rank %d nranks %d commId 0x%llx %d coll channels - Init COMPLETE",
                     (void *)comm, wish->rank, wish->ranks, (unsigned long long)comm->hash,
                     comm->decider.channels);
@@ -197,8 +197,7 @@ void att_comm_destroy(struct ncclComm *comm)
         return;
     if (comm->opened_team) {
         att_team_close(&comm->team);
-        att_report_destroyed(comm->hash, comm->arena.rank, comm->calls,
-                             atomic_load(&comm->oracle.mismatches));
+        att_report_destroyed(comm->arena.rank, comm->calls, atomic_load(&comm->oracle.mismatches));
     }
     att_event_flush(&comm->profile); /* NCCL's proxy thread ends before the plugins do */
     if (comm->has_tuner) {

@@ -10,25 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A communicator that ranks of this process have destroyed. */
-typedef struct att_reported {
-    uint64_t hash;
-    uint64_t calls;
-    struct att_reported *next;
-} att_reported_t;
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     bool used;
     int ranks;
     att_fabric_mode_t mode;
     const att_model_setup_t *setup;
+    uint64_t calls;
     uint64_t mismatches;
-    att_reported_t *communicators;
 } total;
 
-void att_report_created(uint64_t hash, int ranks, att_fabric_mode_t mode,
-                        const att_model_setup_t *setup)
+void att_report_created(int ranks, att_fabric_mode_t mode, const att_model_setup_t *setup)
 {
     pthread_mutex_lock(&mutex);
     total.used = true;
@@ -44,15 +36,12 @@ static void write_report(void)
     const char *directory = getenv("ATTUNE_RUN_DIR");
     if (!directory || !*directory || !total.used)
         return;
-    uint64_t calls = 0;
-    for (const att_reported_t *one = total.communicators; one; one = one->next)
-        calls += one->calls;
     json_t *root =
         json_pack("{s:i,s:s,s:s?,s:s?,s:i,s:I,s:I}", "version", 1, "fabric",
                   total.mode == ATT_FABRIC_MODEL ? "model" : "real", "surface",
                   total.setup ? total.setup->surface_name : NULL, "load",
                   total.setup ? total.setup->load_name : NULL, "ranks", total.ranks, "calls",
-                  (json_int_t)calls, "mismatches", (json_int_t)total.mismatches);
+                  (json_int_t)total.calls, "mismatches", (json_int_t)total.mismatches);
     char path[1024], temporary[1040];
     snprintf(path, sizeof path, "%s/fabric-%d.json", directory, (int)getpid());
     snprintf(temporary, sizeof temporary, "%s.new", path);
@@ -61,19 +50,11 @@ static void write_report(void)
     json_decref(root);
 }
 
-void att_report_destroyed(uint64_t hash, int rank, uint64_t calls, uint64_t mismatches)
+void att_report_destroyed(int rank, uint64_t calls, uint64_t mismatches)
 {
     pthread_mutex_lock(&mutex);
-    att_reported_t *one = total.communicators;
-    while (one && one->hash != hash)
-        one = one->next;
-    if (!one && (one = calloc(1, sizeof *one))) {
-        one->hash = hash;
-        one->next = total.communicators;
-        total.communicators = one;
-    }
-    if (one && calls > one->calls)
-        one->calls = calls;
+    if (rank == 0)
+        total.calls += calls;
     total.mismatches += mismatches;
     write_report();
     pthread_mutex_unlock(&mutex);
