@@ -111,6 +111,8 @@ typedef struct att_segment_member {
     _Atomic uint32_t channels;   /* most channels seen in use by NCCL's own choice (Coll events) */
     uint32_t all_connected;      /* 1: every algorithm is connected at creation */
     _Atomic uint32_t used_pairs; /* (algorithm, protocol) bits that NCCL itself has used */
+    uint32_t whole_stamps;       /* 1: a channel's stop stamp covers all of its threads; NCCL's covers
+                                    thread 0, whose role ends early but in Ring */
     uint64_t clock_id;           /* equal ids: stamps are on one clock; 0 unknown */
     uint8_t device_id[16];       /* GPU UUID; all zero unknown */
     char hook_version[16];

@@ -20,7 +20,7 @@
 #define IDLE_SLEEP_NS   10000000ull /* nothing is searched */
 #define BUSY_SLEEP_NS   50000ull    /* a list is out or samples are awaited */
 #define REPORT_NS       1000000000ull
-#define WATCH_LENGTH_NS 20000000ull   /* how long stamps are on in a watch window */
+#define WATCH_LENGTH_NS 20000000ull    /* how long stamps are on in a watch window */
 #define ALONE_NS        10000000000ull /* a group with missing ranks is reported after this time */
 
 typedef struct group {

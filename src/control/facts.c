@@ -34,6 +34,14 @@ bool att_facts_one_clock(const struct att_node *node, const uint32_t *lanes, uin
     return first != 0;
 }
 
+bool att_facts_whole_stamps(const struct att_node *node, const uint32_t *lanes, uint32_t ranks)
+{
+    for (uint32_t r = 0; r < ranks; r++)
+        if (!member_of(node, lanes[r])->whole_stamps)
+            return false;
+    return true;
+}
+
 /* Channels that another group may have in force. */
 static uint32_t channels_of_group(void *context, uint32_t group)
 {

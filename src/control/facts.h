@@ -13,6 +13,8 @@
 int att_facts_lanes(const struct att_node *node, uint32_t task, uint32_t *lanes);
 /* True when all ranks' stamps are on one known clock. */
 bool att_facts_one_clock(const struct att_node *node, const uint32_t *lanes, uint32_t ranks);
+/* True when a channel's stop stamp covers all of its threads on every rank. */
+bool att_facts_whole_stamps(const struct att_node *node, const uint32_t *lanes, uint32_t ranks);
 /* `native`: algorithm, protocol and channels that NCCL's own choice uses. */
 void att_facts_gather(const struct att_node *node, const att_config_t *config, uint32_t task,
                       const uint32_t *lanes, att_setting_t native, att_space_facts_t *facts);

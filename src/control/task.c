@@ -9,6 +9,7 @@
 #include "control/facts.h"
 #include "control/run_folder.h"
 #include "control/step.h"
+#include "control/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,6 @@
 #define VOTE_TIMEOUT_NS 500000000ull /* below W: the coordinator gives up before ranks have to */
 #define TURN_NS         2000000000ull /* longest time a group keeps the node's turn without progress */
 #define LEASE_NS        5000000000ull /* a list that does not play out in this time is expired */
-#define NATIVE_RECORDS  4             /* complete calls watched before the space is built */
 #define ORDER_SLACK     32            /* calls by which records of a rank may overtake each other */
 
 struct att_task {
@@ -31,11 +31,10 @@ struct att_task {
 
     /* records -> samples */
     struct att_aggregate *aggregate;
-    att_reduction_t reduction;
-    uint64_t *last_call; /* per rank, call + 1 of the latest record */
+    uint64_t *last_call; /* per rank, call + 1 of the latest timed record */
     uint64_t samples_seen, calls_seen, disturbed;
-    att_setting_t native;
-    uint32_t native_seen;
+    att_source_t source;
+    int native_known;
 
     /* plans -> switches */
     uint32_t *lanes; /* one a rank */
@@ -47,7 +46,7 @@ struct att_task {
     uint64_t list_end;      /* first call after the list in force */
     uint64_t list_since_ns; /* last progress of the list in force */
     uint64_t last_fence;
-    uint64_t low; /* calls below it were recorded by every rank */
+    uint64_t low; /* calls below it have run on every rank */
     int holds_turn;
     uint64_t horizon, horizon_ns;
     double calls_per_ns; /* recent rate of the fastest rank */
@@ -163,7 +162,7 @@ int att_task_create(att_task_shared_t *shared, uint32_t index, struct att_task *
     t->index = index;
     t->task = &memory->tasks[index];
     t->group = &memory->groups[t->task->group];
-    t->native = ATT_SETTING_KEEP;
+    att_source_init(&t->source, ATT_REDUCTION_NONE);
     t->last_call = calloc(t->group->ranks, sizeof *t->last_call);
     t->lanes = calloc(t->group->ranks, sizeof *t->lanes);
     if (t->last_call == NULL || t->lanes == NULL ||
@@ -222,14 +221,18 @@ static void disagree(struct att_task *t, const att_record_t *record, uint32_t ra
     att_task_refuse(t, ATT_TASK_REFUSED, reason);
 }
 
-static void watch_native(struct att_task *t, const att_part_t *whole)
+static void take_sample(struct att_task *t, const att_part_t *whole)
 {
-    if (t->state > ATT_TASK_NATIVE || whole->untimed != ATT_UNTIMED_NO)
+    att_sample_t sample;
+    if (!att_source_sample(&t->source, whole, &sample.call, &sample.duration_us))
         return;
-    t->native.algorithm = whole->algorithm;
-    t->native.protocol = whole->protocol;
-    t->native.channels = whole->channels;
-    t->native_seen++;
+    t->samples_seen++;
+    /* Another group's list is in force on this node: the sample may be disturbed by it. */
+    int disturbed = t->shared->turn_group != ATT_NONE && t->shared->turn_group != t->task->group;
+    t->disturbed += (uint64_t)disturbed;
+    sample.usable = !disturbed;
+    if (t->optimizer != NULL)
+        att_optimizer_sample(t->optimizer, &sample);
 }
 
 void att_task_record(struct att_task *t, const att_record_t *record)
@@ -238,7 +241,9 @@ void att_task_record(struct att_task *t, const att_record_t *record)
     uint32_t rank = memory->members[record->member].rank;
     if (rank >= t->group->ranks)
         return;
-    if (record->call + 1 > t->last_call[rank])
+    /* A call without a time is recorded when it is enqueued, a timed one when it has run: only the
+     * latter tell how far the rank's device has come. */
+    if (record->untimed == ATT_UNTIMED_NO && record->call + 1 > t->last_call[rank])
         t->last_call[rank] = record->call + 1;
     att_part_t part = att_part_of_record(record), whole;
     if (att_aggregate_add(t->aggregate, &part, &whole) == 0)
@@ -248,18 +253,9 @@ void att_task_record(struct att_task *t, const att_record_t *record)
         disagree(t, record, rank);
         return;
     }
-    watch_native(t, &whole);
-    double us = att_part_duration_us(&whole, t->reduction);
-    if (us > 0)
-        t->samples_seen++;
-    if (t->optimizer == NULL)
-        return;
-    /* Another group's list is in force on this node: the sample may be disturbed by it. */
-    int disturbed = t->shared->turn_group != ATT_NONE && t->shared->turn_group != t->task->group;
-    t->disturbed += (uint64_t)disturbed;
-    att_sample_t sample = {whole.call, us > 0 ? us : 0, us > 0 && !disturbed};
-    if (us > 0)
-        att_optimizer_sample(t->optimizer, &sample);
+    if (t->state == ATT_TASK_NATIVE)
+        t->native_known |= att_source_watch(&t->source, &whole);
+    take_sample(t, &whole);
 }
 
 /* --- facts -> space -> optimizer ----------------------------------------------------------------
@@ -304,7 +300,9 @@ static void start_tuning(struct att_task *t)
     if (apply < 0)
         return;
     att_space_facts_t facts;
-    att_facts_gather(t->shared->node, config, t->index, t->lanes, t->native, &facts);
+    att_facts_gather(t->shared->node, config, t->index, t->lanes, t->source.native, &facts);
+    facts.legal_pairs &= att_source_choose(
+        &t->source, att_facts_whole_stamps(t->shared->node, t->lanes, t->group->ranks));
     att_error_t error;
     if (att_space_build(&facts, &t->space, &error) != ATT_OK) {
         att_task_refuse(t, ATT_TASK_REFUSED, error.text);
@@ -385,8 +383,9 @@ static void propose(struct att_task *t, uint64_t now_ns)
     }
     entries[count++] = (att_schedule_entry_t){first, t->plan.incumbent};
     t->plan_out = 1;
-    if (most > t->native.channels && most > att_facts_ceiling(t->shared->node, t->shared->config,
-                                                              t->task->group, t->native.channels)) {
+    if (most > t->source.native.channels &&
+        most > att_facts_ceiling(t->shared->node, t->shared->config, t->task->group,
+                                 t->source.native.channels)) {
         give_up_channels(t);
         return;
     }
@@ -456,6 +455,7 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     if (t->plan_out && now_ns - t->list_since_ns > LEASE_NS) {
         att_optimizer_expire(t->optimizer);
         list_over(t);
+        t->last_fence = 0; /* no record will tell: look at the lanes themselves */
     }
     note_phase(t);
     double run_us = (double)(now_ns - t->shared->started_ns) * 1e-3;
@@ -489,13 +489,13 @@ static void adopt_incumbent(struct att_task *t)
 int att_task_step(struct att_task *t, uint64_t now_ns)
 {
     switch (t->state) {
-    case ATT_TASK_NEW:
+    case ATT_TASK_NEW: {
         if (!att_facts_lanes(t->shared->node, t->index, t->lanes))
             return 0;
-        t->reduction =
+        att_reduction_t reduction =
             att_reduction_choose((int)t->task->collective,
                                  att_facts_one_clock(t->shared->node, t->lanes, t->group->ranks));
-        if (t->reduction == ATT_REDUCTION_NONE) {
+        if (reduction == ATT_REDUCTION_NONE) {
             att_task_refuse(t, ATT_TASK_REFUSED,
                             "the ranks' stamps are on different clocks, and this collective does "
                             "not wait for every rank");
@@ -509,12 +509,14 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
             att_task_refuse(t, ATT_TASK_OBSERVED, "--observe: timed, not changed");
             return 0;
         }
+        att_source_init(&t->source, reduction);
         adopt_incumbent(t);
         if (t->state == ATT_TASK_NEW)
             t->state = ATT_TASK_NATIVE;
         return 1;
+    }
     case ATT_TASK_NATIVE:
-        if (t->native_seen < NATIVE_RECORDS)
+        if (!t->native_known)
             return 0;
         start_tuning(t);
         return 1;
@@ -554,16 +556,16 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->legal_pairs = t->task->legal_pairs;
     report->bytes = t->task->bytes;
     report->state = t->state;
-    report->native = t->native;
+    report->native = t->source.native;
     report->samples_seen = t->samples_seen;
     report->calls_seen = t->calls_seen;
     report->lost = att_aggregate_lost(t->aggregate);
     report->switches = t->switches;
     report->aborts = t->aborts;
     report->disturbed = t->disturbed;
-    report->reduction = t->reduction;
+    report->reduction = t->source.reduction;
     report->status.kept_default = 1;
-    report->tuned = t->native;
+    report->tuned = t->source.native;
     report->reason = t->reason;
     if (t->optimizer == NULL)
         return;

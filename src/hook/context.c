@@ -104,6 +104,7 @@ bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi
     member->pinned = att_pins_read(names, sizeof names);
     member->device_units = device.units;
     member->clock_id = device.clock_id;
+    member->whole_stamps = device.fabric;
     memcpy(member->device_id, device.uuid, sizeof member->device_id);
     member->all_connected =
         device.fabric || (runtime_connect != NULL && strcmp(runtime_connect, "0") == 0);

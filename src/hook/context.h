@@ -20,7 +20,7 @@
 #include "hook/hook.h"
 
 #define ATT_CONTEXTS      (1u << ATT_CONTEXT_BITS)
-#define ATT_CALLS         256  /* calls in flight per context, a power of two */
+#define ATT_CALLS         2048 /* calls in flight per context: twice what a CUDA stream queues */
 #define ATT_TABLE         1024 /* entries of a context's task table, a power of two */
 #define ATT_CONTEXT_TASKS 768  /* tasks that it takes before it refuses */
 #define ATT_PROBES        16

@@ -12,8 +12,8 @@ struct att_aggregate {
 
 const char *att_reduction_name(att_reduction_t reduction)
 {
-    static const char *const names[] = {"none", "common clock", "shortest rank"};
-    return reduction <= ATT_REDUCTION_MIN ? names[reduction] : "unknown";
+    static const char *const names[] = {"none", "common clock", "shortest rank", "start to start"};
+    return reduction < ATT_REDUCTION_COUNT ? names[reduction] : "unknown";
 }
 
 att_reduction_t att_reduction_choose(int collective, bool one_clock)
@@ -37,6 +37,7 @@ att_part_t att_part_of_record(const att_record_t *record)
         .last_start_ns = record->start_ns,
         .last_stop_ns = record->stop_ns,
         .shortest_ns = record->stop_ns - record->start_ns,
+        .start_sum_ns = record->start_ns,
         .nccl_seq = record->nccl_seq,
         .ranks = 1,
         .txn = record->txn,
@@ -87,6 +88,7 @@ static void merge(att_part_t *into, const att_part_t *part)
     }
     if (into->untimed == ATT_UNTIMED_NO)
         into->untimed = part->untimed;
+    into->start_sum_ns += part->start_sum_ns;
     into->ranks += part->ranks;
 }
 
@@ -114,6 +116,15 @@ int att_aggregate_add(struct att_aggregate *aggregate, const att_part_t *part, a
 uint64_t att_aggregate_lost(const struct att_aggregate *aggregate)
 {
     return aggregate->lost;
+}
+
+double att_part_interval_us(const att_part_t *whole, const att_part_t *next)
+{
+    if (next->call != whole->call + 1 || whole->untimed != ATT_UNTIMED_NO || whole->differs ||
+        next->untimed != ATT_UNTIMED_NO || next->differs || whole->ranks != next->ranks)
+        return -1;
+    int64_t sum = (int64_t)(next->start_sum_ns - whole->start_sum_ns);
+    return sum > 0 ? (double)sum / whole->ranks * 1e-3 : -1;
 }
 
 double att_part_duration_us(const att_part_t *whole, att_reduction_t reduction)

@@ -19,8 +19,11 @@
 /* How ranks are reduced; fixed for the life of an aggregate, never mixed within a comparison. */
 typedef enum att_reduction {
     ATT_REDUCTION_NONE = 0, /* no clock relation and no barrier in the collective: not comparable */
-    ATT_REDUCTION_COMMON = 1, /* last stop - last start, all stamps on one clock */
-    ATT_REDUCTION_MIN = 2     /* smallest stop - start over ranks; every rank needs every other */
+    ATT_REDUCTION_COMMON = 1,   /* last stop - last start, all stamps on one clock */
+    ATT_REDUCTION_MIN = 2,      /* smallest stop - start over ranks; every rank needs every other */
+    ATT_REDUCTION_INTERVAL = 3, /* start to start of two calls that follow each other at once, mean
+                                   over ranks (clock offsets cancel) */
+    ATT_REDUCTION_COUNT = 4
 } att_reduction_t;
 const char *att_reduction_name(att_reduction_t reduction);
 
@@ -32,7 +35,8 @@ typedef struct att_part {
     uint64_t call;
     uint64_t last_start_ns;
     uint64_t last_stop_ns;
-    uint64_t shortest_ns; /* smallest stop - start */
+    uint64_t shortest_ns;  /* smallest stop - start */
+    uint64_t start_sum_ns; /* of the ranks' starts, modulo 2^64: only differences are of use */
     uint64_t nccl_seq;
     uint32_t ranks; /* ranks reduced into this part */
     uint32_t txn;
@@ -57,7 +61,11 @@ int att_aggregate_add(struct att_aggregate *aggregate, const att_part_t *part, a
 /* Calls that fell out of the window incomplete. */
 uint64_t att_aggregate_lost(const struct att_aggregate *aggregate);
 
-/* Duration in microseconds of a complete call; negative when it has none. */
+/* Start to start of a complete call and the next one in microseconds, mean over ranks; negative
+ * when they do not follow each other or one has no time. */
+double att_part_interval_us(const att_part_t *whole, const att_part_t *next);
+
+/* Duration in microseconds of a complete call; negative when it has none. Not for INTERVAL. */
 double att_part_duration_us(const att_part_t *whole, att_reduction_t reduction);
 
 #endif

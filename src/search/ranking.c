@@ -11,6 +11,17 @@ static void move_up(att_ranking_t *ranking, uint32_t i)
     }
 }
 
+static bool same_pair(att_setting_t a, att_setting_t b)
+{
+    return a.algorithm == b.algorithm && a.protocol == b.protocol;
+}
+
+static void drop(att_ranking_t *ranking, uint32_t i)
+{
+    for (ranking->count--; i < ranking->count; i++)
+        ranking->entries[i] = ranking->entries[i + 1];
+}
+
 void att_ranking_add(att_ranking_t *ranking, att_setting_t setting, double score)
 {
     uint32_t i = 0;
@@ -18,13 +29,21 @@ void att_ranking_add(att_ranking_t *ranking, att_setting_t setting, double score
         i++;
     if (i < ranking->count) {
         score = (score + ranking->entries[i].score) / 2;
-        for (ranking->count--; i < ranking->count; i++)
-            ranking->entries[i] = ranking->entries[i + 1];
+        drop(ranking, i);
     }
-    if (ranking->count == ATT_RANKING_ROOM) {
-        if (score >= ranking->entries[ranking->count - 1].score)
+    /* The slowest of its pair makes room when the pair has its share, else the slowest of all. */
+    uint32_t of_pair = 0, slowest = ranking->count;
+    for (i = 0; i < ranking->count; i++)
+        if (same_pair(ranking->entries[i].setting, setting)) {
+            of_pair++;
+            slowest = i;
+        }
+    if (of_pair < ATT_RANKING_OF_PAIR)
+        slowest = ranking->count - 1;
+    if (of_pair == ATT_RANKING_OF_PAIR || ranking->count == ATT_RANKING_ROOM) {
+        if (score >= ranking->entries[slowest].score)
             return;
-        ranking->count--;
+        drop(ranking, slowest);
     }
     ranking->entries[ranking->count] = (att_ranked_t){setting, score};
     move_up(ranking, ranking->count++);
@@ -44,9 +63,13 @@ void att_race_begin(att_race_t *race, const att_ranking_t *ranking, const att_se
     *race = (att_race_t){0};
     add_runner(race, ATT_SETTING_KEEP);
     double limit = ranking->count > 0 ? ranking->entries[0].score * ATT_RACE_NEAR : 0;
-    for (uint32_t i = 0; i < ranking->count && i < ATT_RACE_CANDIDATES; i++)
-        if (ranking->entries[i].score <= limit)
+    for (uint32_t i = 0; i < ranking->count && race->count < 1 + ATT_RACE_CANDIDATES; i++) {
+        uint32_t of_pair = 0;
+        for (uint32_t k = 1; k < race->count; k++)
+            of_pair += same_pair(race->runners[k].setting, ranking->entries[i].setting);
+        if (ranking->entries[i].score <= limit && of_pair < ATT_RACE_OF_PAIR)
             add_runner(race, ranking->entries[i].setting);
+    }
     for (uint32_t i = 0; i < extra_count && i < 2; i++)
         add_runner(race, extra[i]);
 }
@@ -76,7 +99,7 @@ void att_race_list(att_race_t *race, att_playlist_t *list)
             uint32_t i = short_of[(k + round) % n];
             uint32_t missing = ATT_RACE_SAMPLES - race->runners[i].count;
             uint32_t samples = (missing + rounds - 1) / rounds;
-            samples = samples < 2 ? 2 : samples;
+            samples = samples < 2 ? 2 : samples > ATT_RACE_BLOCK ? ATT_RACE_BLOCK : samples;
             att_playlist_add(list, race->runners[i].setting, list->discard + samples,
                              ATT_PLAY_FINALIST, i);
         }

@@ -11,11 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ATT_RANKING_ROOM    8
-#define ATT_RACE_CANDIDATES 4     /* + NCCL's choice */
+#define ATT_RANKING_ROOM    12
+#define ATT_RANKING_OF_PAIR 4     /* of one algorithm and protocol: neighbours crowd others out */
+#define ATT_RACE_CANDIDATES 6     /* + NCCL's choice */
+#define ATT_RACE_OF_PAIR    3     /* of one algorithm and protocol */
+#define ATT_RACE_BLOCK      5     /* usable samples of a runner in a row, at most */
 #define ATT_RACE_SAMPLES    12    /* usable, of each runner */
 #define ATT_RACE_LEAST      6     /* a runner with fewer after the last list is left out */
-#define ATT_RACE_LISTS      3     /* lists before the race is decided with what there is */
+#define ATT_RACE_LISTS      6     /* lists before the race is decided with what there is */
 #define ATT_RACE_NEAR       1.10  /* only what came this close to the fastest runs */
 #define ATT_RACE_TIE        0.005 /* medians this close are equal: fewer channels win */
 
@@ -24,7 +27,7 @@ typedef struct att_ranked {
     double score; /* duration over the incumbent's at the same time */
 } att_ranked_t;
 
-/* Distinct settings, fastest first. */
+/* Distinct settings, fastest first; a few of each algorithm and protocol. */
 typedef struct att_ranking {
     uint32_t count;
     att_ranked_t entries[ATT_RANKING_ROOM];

@@ -1,0 +1,61 @@
+#include "control/source.h"
+
+#include "search/statistics.h"
+
+#include <string.h>
+
+#define BACK_TO_BACK 2.0 /* start to start over duration: calls follow each other at once */
+
+void att_source_init(att_source_t *source, att_reduction_t reduction)
+{
+    memset(source, 0, sizeof *source);
+    source->reduction = reduction;
+    source->native = ATT_SETTING_KEEP;
+}
+
+int att_source_watch(att_source_t *source, const att_part_t *whole)
+{
+    if (whole->untimed == ATT_UNTIMED_NO) {
+        source->native.algorithm = whole->algorithm;
+        source->native.protocol = whole->protocol;
+        source->native.channels = whole->channels;
+    }
+    double us = att_part_duration_us(whole, source->reduction);
+    double interval_us =
+        source->previous.ranks > 0 ? att_part_interval_us(&source->previous, whole) : -1;
+    if (interval_us > 0 && source->intervals < ATT_SOURCE_CALLS)
+        source->interval_us[source->intervals++] = interval_us;
+    if (us > 0 && source->durations < ATT_SOURCE_CALLS)
+        source->duration_us[source->durations++] = us;
+    return source->durations == ATT_SOURCE_CALLS;
+}
+
+uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
+{
+    if (whole_stamps)
+        return UINT32_MAX;
+    double us = att_median(source->duration_us, source->durations);
+    double interval_us = att_median(source->interval_us, source->intervals);
+    if (source->intervals >= ATT_SOURCE_CALLS / 2 && interval_us <= BACK_TO_BACK * us) {
+        source->reduction = ATT_REDUCTION_INTERVAL;
+        return UINT32_MAX;
+    }
+    return ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_LL) |
+           ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_LL128) |
+           ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_SIMPLE);
+}
+
+int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t *call,
+                      double *duration_us)
+{
+    if (source->reduction == ATT_REDUCTION_INTERVAL) {
+        *call = source->previous.call;
+        *duration_us =
+            source->previous.ranks > 0 ? att_part_interval_us(&source->previous, whole) : -1;
+    } else {
+        *call = whole->call;
+        *duration_us = att_part_duration_us(whole, source->reduction);
+    }
+    source->previous = *whole;
+    return *duration_us > 0;
+}

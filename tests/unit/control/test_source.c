@@ -1,0 +1,94 @@
+/* Where samples come from: stamps, start to start, and when which is chosen. */
+#include "control/source.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* Two ranks, 100 us by stamps, calls `period` apart. */
+static att_part_t call_at(uint64_t call, uint64_t period_ns)
+{
+    uint64_t start = 1000000 + call * period_ns;
+    return (att_part_t){.call = call,
+                        .last_start_ns = start,
+                        .last_stop_ns = start + 100000,
+                        .shortest_ns = 100000,
+                        .start_sum_ns = 2 * start - 500,
+                        .ranks = 2,
+                        .algorithm = ATT_ALGORITHM_TREE,
+                        .protocol = ATT_PROTOCOL_SIMPLE,
+                        .channels = 8};
+}
+
+static void watch(att_source_t *s, uint64_t period_ns)
+{
+    att_source_init(s, ATT_REDUCTION_COMMON);
+    uint64_t call;
+    double us;
+    for (uint64_t c = 0; c < ATT_SOURCE_CALLS; c++) {
+        att_part_t whole = call_at(c, period_ns);
+        assert_int_equal(att_source_watch(s, &whole), c + 1 == ATT_SOURCE_CALLS);
+        att_source_sample(s, &whole, &call, &us);
+    }
+    assert_int_equal(s->native.algorithm, ATT_ALGORITHM_TREE);
+    assert_int_equal(s->native.channels, 8);
+}
+
+static void back_to_back_calls_are_timed_start_to_start(void **state)
+{
+    (void)state;
+    att_source_t s;
+    watch(&s, 160000); /* the stamps say 100 us, the truth is 160 */
+    assert_int_equal(att_source_choose(&s, false), UINT32_MAX);
+    assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
+    att_part_t next = call_at(ATT_SOURCE_CALLS, 160000);
+    uint64_t call;
+    double us;
+    assert_int_equal(att_source_sample(&s, &next, &call, &us), 1);
+    assert_int_equal(call, ATT_SOURCE_CALLS - 1);
+    assert_float_equal(us, 160, 1e-6);
+    /* A hole in the calls gives no sample, and neither does an untimed call. */
+    next = call_at(ATT_SOURCE_CALLS + 2, 160000);
+    assert_int_equal(att_source_sample(&s, &next, &call, &us), 0);
+    next = call_at(ATT_SOURCE_CALLS + 3, 160000);
+    next.untimed = ATT_UNTIMED_LOST;
+    assert_int_equal(att_source_sample(&s, &next, &call, &us), 0);
+}
+
+static void calls_with_gaps_leave_ring_only(void **state)
+{
+    (void)state;
+    att_source_t s;
+    watch(&s, 1000000);
+    uint32_t pairs = att_source_choose(&s, false);
+    assert_int_equal(s.reduction, ATT_REDUCTION_COMMON);
+    assert_true(pairs & ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_LL));
+    assert_false(pairs & ATT_PAIR_BIT(ATT_ALGORITHM_TREE, ATT_PROTOCOL_SIMPLE));
+    assert_false(pairs & ATT_PAIR_BIT(ATT_ALGORITHM_PAT, ATT_PROTOCOL_SIMPLE));
+}
+
+static void whole_stamps_are_used_as_they_are(void **state)
+{
+    (void)state;
+    att_source_t s;
+    watch(&s, 160000);
+    assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+    assert_int_equal(s.reduction, ATT_REDUCTION_COMMON);
+    att_part_t next = call_at(50, 160000);
+    uint64_t call;
+    double us;
+    assert_int_equal(att_source_sample(&s, &next, &call, &us), 1);
+    assert_int_equal(call, 50);
+    assert_float_equal(us, 100, 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(back_to_back_calls_are_timed_start_to_start),
+        cmocka_unit_test(calls_with_gaps_leave_ring_only),
+        cmocka_unit_test(whole_stamps_are_used_as_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
