@@ -128,6 +128,24 @@ END
     [ "$(last_line)" = "0 passed, 1 failed, 0 skipped" ] || fail "wrong count"
 }
 
+@test "a case may have a label of its own" {
+    sed 's/^%/@/' >tree/tests/system/10-some.bats <<'END'
+# bats file_tags=mpi
+load setup
+%test "short" { true; }
+# bats test_tags=long
+%test "long" { false; }
+END
+    run runner --build tree/build --label mpi system
+    expect_status 0
+    [ "$(last_line)" = "1 passed, 0 failed, 0 skipped" ] || fail "wrong count"
+    run runner --build tree/build --label long system
+    expect_status 1
+    [ "$(last_line)" = "0 passed, 1 failed, 0 skipped" ] || fail "wrong count"
+    run runner --build tree/build --label long --label mpi system
+    [ "$(last_line)" = "1 passed, 1 failed, 0 skipped" ] || fail "wrong count"
+}
+
 @test "a tally adds runs up and closes with one line" {
     program good true
     ATTUNE_TALLY=$PWD/tally run runner --build tree/build --label cpu --name one unit
