@@ -20,7 +20,7 @@
 # ATTUNE_NCCL_SOCKETS older NCCL: also one run with a process a rank over sockets
 # ATTUNE_BUILD        build folder, build/gpu by default
 # OUT                 where the logs go, build/first-light by default: at most 8 files
-# TUNE_SECONDS        for each of the two tuned runs (60); LIMIT_SECONDS for everything (470)
+# TUNE_SECONDS        for each of the two tuned runs (110); LIMIT_SECONDS for everything (560)
 # CARRY               folder with libraries that the machine lacks (.carry/root)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -38,7 +38,7 @@ export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/gpu}
 out=${OUT:-$root/build/first-light}
 work=$root/build/first-light.work
 began=$SECONDS
-limit=${LIMIT_SECONDS:-470}
+limit=${LIMIT_SECONDS:-560}
 mkdir -p "$out" || exit 1
 if [ -z "${FIRST_LIGHT_LOG:-}" ]; then
     export FIRST_LIGHT_LOG=$out/first-light.log
@@ -100,9 +100,11 @@ else
     # As attune run sets it: the three measurements must not differ in what is connected.
     export NCCL_RUNTIME_CONNECT=0
     what=(--size-list "1M,16M,80M" -t 4)
-    gemm=(--gemm "4096,4096,4096,bfloat16")
-    sweep=(--max-channels 32 --time 4)
-    tune=${TUNE_SECONDS:-60}
+    # The product that AutoCCL's figure 9 runs beside its collectives (m, n, k).
+    gemm=(--gemm "3456,3456,128,bfloat16")
+    # Eight calls a sample: calls follow each other as in the tuned job.
+    sweep=(--max-channels 32 --time 6 --batch 8)
+    tune=${TUNE_SECONDS:-110}
 fi
 [ $quick = yes ] && collectives=allreduce what=(--size-list 1M "${what[@]: -2}")
 
@@ -128,7 +130,7 @@ measure() {
     limited 60 attune bench $collectives "${what[@]}" "$@" -w 5 -n 50 -J "$work/default-$load.json" ||
         failed=1
     say "$load: tuned online for $tune s"
-    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 -- \
+    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 --samples 7 -- \
         attune bench $collectives "${what[@]}" "$@" -w 5 -n 50 --time "$tune" --watch-tuned=10 || failed=1
     say "$load: sweep"
     limited 200 attune bench $collectives "${what[@]}" "$@" --sweep --also "$work/run-$load" \

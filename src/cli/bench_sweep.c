@@ -47,7 +47,8 @@ static int apply(struct sweep *s, att_setting_t setting, att_error_t *error)
     return rc == 0 ? meet(s, error) : rc;
 }
 
-/* The driver's own time of `batch` calls, over its ranks. */
+/* The driver's own time of `batch` calls, over its ranks. Out-of-place and in-place in turn, as the
+ * ordinary run has both: for some settings they differ. */
 static int time_with_events(struct sweep *s, const struct row *row, int batch, double *us,
                             att_error_t *error)
 {
@@ -62,7 +63,7 @@ static int time_with_events(struct sweep *s, const struct row *row, int batch, d
             rc = ops->event_record(state, d->ranks[i].start, d->ranks[i].stream, error);
     }
     for (int i = 0; rc == 0 && i < batch; i++)
-        rc = att_bench_driver_call(d, row->shape, false, error);
+        rc = att_bench_driver_call(d, row->shape, i % 2 != 0, error);
     for (int i = 0; rc == 0 && i < d->rank_count; i++) {
         rc = ops->select(state, d->ranks[i].device_index, error);
         if (rc == 0)
@@ -85,7 +86,7 @@ static int time_with_clock(struct sweep *s, const struct row *row, int batch, do
     uint64_t start = att_bench_driver_now(s->driver);
     int rc = ATT_OK;
     for (int i = 0; rc == 0 && i < batch; i++)
-        rc = att_bench_driver_call(s->driver, row->shape, false, error);
+        rc = att_bench_driver_call(s->driver, row->shape, i % 2 != 0, error);
     if (rc == 0)
         rc = att_bench_driver_wait(s->driver, error);
     *us = (double)(att_bench_driver_now(s->driver) - start) / 1000.0;

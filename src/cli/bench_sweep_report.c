@@ -12,8 +12,10 @@
 #include <string.h>
 
 #define DEFINITION                                                                                 \
-    "a sample is the time of `batch` calls after a meeting of all ranks, divided by batch; on "    \
-    "each rank between two CUDA events (or by the fabric's clock); the smallest over the ranks, "  \
+    "a sample is the time of `batch` calls, out-of-place and in-place in turn, after a meeting "   \
+    "of "                                                                                          \
+    "all ranks, divided by batch; on each rank between two CUDA events (or by the fabric's "       \
+    "clock); the smallest over the ranks, "                                                        \
     "the largest for broadcast and reduce"
 
 void att_sweep_report_header(const att_bench_job_t *job)

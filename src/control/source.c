@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#define BACK_TO_BACK 2.0 /* start to start over duration: calls follow each other at once */
+/* Start to start over duration, below which calls follow each other at once. Above it the host or
+ * other work sets the pace: intervals would be noise, and stamps tell more. */
+#define BACK_TO_BACK 1.25
 
 void att_source_init(att_source_t *source, att_reduction_t reduction)
 {

@@ -39,19 +39,19 @@ static void back_to_back_calls_are_timed_start_to_start(void **state)
 {
     (void)state;
     att_source_t s;
-    watch(&s, 160000); /* the stamps say 100 us, the truth is 160 */
+    watch(&s, 120000); /* the stamps say 100 us, the truth is 120 */
     assert_int_equal(att_source_choose(&s, false), UINT32_MAX);
     assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
-    att_part_t next = call_at(ATT_SOURCE_CALLS, 160000);
+    att_part_t next = call_at(ATT_SOURCE_CALLS, 120000);
     uint64_t call;
     double us;
     assert_int_equal(att_source_sample(&s, &next, &call, &us), 1);
     assert_int_equal(call, ATT_SOURCE_CALLS - 1);
-    assert_float_equal(us, 160, 1e-6);
+    assert_float_equal(us, 120, 1e-6);
     /* A hole in the calls gives no sample, and neither does an untimed call. */
-    next = call_at(ATT_SOURCE_CALLS + 2, 160000);
+    next = call_at(ATT_SOURCE_CALLS + 2, 120000);
     assert_int_equal(att_source_sample(&s, &next, &call, &us), 0);
-    next = call_at(ATT_SOURCE_CALLS + 3, 160000);
+    next = call_at(ATT_SOURCE_CALLS + 3, 120000);
     next.untimed = ATT_UNTIMED_LOST;
     assert_int_equal(att_source_sample(&s, &next, &call, &us), 0);
 }
@@ -60,7 +60,7 @@ static void calls_with_gaps_leave_ring_only(void **state)
 {
     (void)state;
     att_source_t s;
-    watch(&s, 1000000);
+    watch(&s, 160000);
     uint32_t pairs = att_source_choose(&s, false);
     assert_int_equal(s.reduction, ATT_REDUCTION_COMMON);
     assert_true(pairs & ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_LL));
