@@ -129,11 +129,12 @@ END
 }
 
 @test "a case may have a label of its own" {
-    sed 's/^%/@/' >tree/tests/system/10-some.bats <<'END'
+    # "%" as above, and so that the tag is not this file's.
+    sed 's/^%test/@test/; s/^%bats/# bats/' >tree/tests/system/10-some.bats <<'END'
 # bats file_tags=mpi
 load setup
 %test "short" { true; }
-# bats test_tags=long
+%bats test_tags=long
 %test "long" { false; }
 END
     run runner --build tree/build --label mpi system
