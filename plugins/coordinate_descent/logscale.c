@@ -9,7 +9,7 @@ enum { SCREEN = 0, CHOOSE, EXPLORE, POLISH, RESTART, LAND, WANDER };
 #define LOOKS    4    /* measurements of one point at most */
 #define FINEST   3    /* level: steps of 2^-3 octaves */
 #define LEFT     1.3  /* a subspace slower than this after the screen is left */
-#define NEAR     1.08 /* ... after another one was explored */
+#define NEAR     1.25 /* ... after another one was explored: the screen compares few points */
 #define SPREAD   6    /* points before a restart */
 #define POLISHED 1.05 /* a random start slower than this is not polished */
 

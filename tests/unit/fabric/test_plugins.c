@@ -3,7 +3,6 @@
  * tuner answers, and what happens when it answers nonsense. The plugins are part of this program.
  */
 #include "ranks.h"
-
 #include "attune/setting.h"
 #include "fabric/plugin_abi.h"
 
@@ -13,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #define LINES 400
@@ -21,10 +19,9 @@
 /* What rank 0 saw, one line a callback. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char lines[LINES][160];
-static int line_count;
 static pthread_t init_thread, channel_thread;
 static uint64_t tuner_id[8], profiler_id[8];
-static int tuner_count, profiler_count;
+static int line_count, tuner_count, profiler_count;
 static _Thread_local int this_rank = -1;
 
 static int *event_mask;
@@ -541,19 +538,16 @@ static void test_nonsense_fails_the_call(void **state)
     answer.channels = -1;
     assert_int_equal(run_threads(2, expecting, &wanted), 0);
     assert_non_null(strstr(ncclGetLastError(NULL), "-1 channels"));
-
     reset(NULL);
     answer.even_if_ignored = 1;
     answer.set_algorithm = ATT_ALGORITHM_NVLS;
     answer.set_protocol = ATT_PROTOCOL_SIMPLE;
     assert_int_equal(run_threads(2, expecting, &wanted), 0);
     assert_non_null(strstr(ncclGetLastError(NULL), "IGNORE"));
-
     reset(NULL);
     wanted = ncclSystemError; /* the tuner's own error comes through */
     answer.result = ncclSystemError;
     assert_int_equal(run_threads(2, expecting, &wanted), 0);
-
     reset(NULL);
     answer.chunk_result = ncclSystemError;
     assert_int_equal(run_threads(2, expecting, &wanted), 0);
@@ -563,14 +557,13 @@ static void test_chunk_is_clamped_and_floored(void **state)
 {
     /* Nothing tells the chunk but the work: too large or odd values must be usable. */
     static const size_t chunks[] = {1000, 513, 100000000};
-    for (int c = 0; c < 3; c++) {
-        for (int p = 0; p < ATT_PROTOCOL_COUNT; p++) {
-            reset(NULL);
-            answer.set_algorithm = ATT_ALGORITHM_RING;
-            answer.set_protocol = p;
-            answer.chunk = p == ATT_PROTOCOL_LL128 && chunks[c] < 1920 ? 1999 : chunks[c];
-            assert_int_equal(run_threads(2, big_all_reduce, NULL), 0);
-        }
+    for (int i = 0; i < 3 * ATT_PROTOCOL_COUNT; i++) {
+        size_t chunk = chunks[i / ATT_PROTOCOL_COUNT];
+        reset(NULL);
+        answer.set_algorithm = ATT_ALGORITHM_RING;
+        answer.set_protocol = i % ATT_PROTOCOL_COUNT;
+        answer.chunk = answer.set_protocol == ATT_PROTOCOL_LL128 && chunk < 1920 ? 1999 : chunk;
+        assert_int_equal(run_threads(2, big_all_reduce, NULL), 0);
     }
 }
 
@@ -599,16 +592,9 @@ int main(void)
     setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
 #define TEST(function) cmocka_unit_test_setup(function, reset)
     const struct CMUnitTest tests[] = {
-        TEST(test_order_of_a_call),
-        TEST(test_conversions),
-        TEST(test_mask_is_sampled_at_the_call),
-        TEST(test_group),
-        TEST(test_simulation),
-        TEST(test_channels_are_clamped),
-        TEST(test_small_messages_have_few_channels),
-        TEST(test_nonsense_fails_the_call),
-        TEST(test_chunk_is_clamped_and_floored),
-        TEST(test_variables_rule_pairs_out),
-    };
+        TEST(test_order_of_a_call), TEST(test_conversions), TEST(test_mask_is_sampled_at_the_call),
+        TEST(test_group), TEST(test_simulation), TEST(test_channels_are_clamped),
+        TEST(test_small_messages_have_few_channels), TEST(test_nonsense_fails_the_call),
+        TEST(test_chunk_is_clamped_and_floored), TEST(test_variables_rule_pairs_out)};
     return cmocka_run_group_tests_name("fabric_plugins", tests, NULL, NULL);
 }
