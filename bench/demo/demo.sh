@@ -40,14 +40,16 @@ tune() {
 
 for load in none light heavy; do
     for strategy in coordinate_descent exhaustive random; do
+        calls=1000
+        [ "$strategy" != exhaustive ] || calls=1500
         tune "model-$load-$strategy" --fabric model --surface a40-nvlink-8-allgather \
             --load "$load" --strategy "$strategy" --max-cost 0 -- \
-            attune bench allgather -b 80M -e 80M -t 8 -w 5 -n 1500
+            attune bench allgather -b 80M -e 80M -t 8 -w 5 -n "$calls"
     done
 done
 for collective in allreduce allgather reducescatter; do
     tune "real-$collective" --fabric real --max-cost 0 -- \
-        attune bench "$collective" -b 64K -e 1M -f 4 -t 4 -w 5 -n 1000
+        attune bench "$collective" -b 64K -e 1M -f 4 -t 4 -w 5 -n 3000
 done
 
 echo

@@ -10,6 +10,7 @@
 #include "cli/json_file.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,11 +57,21 @@ static const char *gbs_text(double gbs, char text[16])
     return text;
 }
 
+/* A search that did not end with the job: NCCL's choice is in force, and not kept by a comparison.
+ */
+static bool unfinished(const json_t *task)
+{
+    return !json_is_true(json_object_get(task, "kept_default")) &&
+           strcmp(text_of(json_object_get(task, "setting"), "algorithm"), "keep") == 0;
+}
+
 /* "ring/simple nc=8 nt=512 c=128K", or that NCCL's choice was kept. */
 static const char *setting_text(const json_t *task, char text[96])
 {
     if (json_is_true(json_object_get(task, "kept_default")))
         return "kept NCCL's choice";
+    if (unfinished(task))
+        return "the job ended before the search";
     const json_t *s = json_object_get(task, "setting");
     char bytes[24];
     int n = snprintf(text, 96, "%s/%s", text_of(s, "algorithm"), text_of(s, "protocol"));
@@ -84,17 +95,19 @@ static void print_run(const json_t *run, const json_t *published)
     const char *name = text_of(run, "name");
     json_array_foreach(json_object_get(run, "tasks"), i, task)
     {
-        char bytes[24], what[64], gbs[4][16], setting[96];
+        char bytes[24], what[64], gbs[4][16], setting[96], speedup[16] = "-";
         const json_t *row = published_row(published, run);
         snprintf(what, sizeof what, "%s %s x%.0f", text_of(task, "collective"),
                  att_bytes_text((uint64_t)number_of(task, "bytes"), bytes, sizeof bytes),
                  number_of(run, "ranks"));
-        printf("%-32s %-22s %9s %9s %13s %13s %7.3fx %6.0f  %s\n", name, what,
+        if (!unfinished(task))
+            snprintf(speedup, sizeof speedup, "%.3fx", number_of(task, "speedup"));
+        printf("%-32s %-22s %9s %9s %13s %13s %8s %6.0f  %s\n", name, what,
                gbs_text(number_of(task, "default_gbs"), gbs[0]),
-               gbs_text(number_of(task, "tuned_gbs"), gbs[1]),
+               gbs_text(unfinished(task) ? 0 : number_of(task, "tuned_gbs"), gbs[1]),
                gbs_text(number_of(row, "default_gbs"), gbs[2]),
-               gbs_text(number_of(row, "tuned_gbs"), gbs[3]), number_of(task, "speedup"),
-               number_of(task, "trials"), setting_text(task, setting));
+               gbs_text(number_of(row, "tuned_gbs"), gbs[3]), speedup, number_of(task, "trials"),
+               setting_text(task, setting));
     }
     if (i == 0)
         complain(name, "no task was seen");
