@@ -19,7 +19,7 @@ struct att_strategy_host *host;
  */
 double table[65];
 
-static double from_table(void *context, att_setting_t setting)
+double from_table(void *context, att_setting_t setting)
 {
     (void)context;
     return setting.channels == 0 ? 1000 : table[setting.channels];

@@ -16,7 +16,8 @@ typedef struct lines {
 extern struct att_space_owned *space;
 extern struct att_strategy_host *host;
 extern double table[65]; /* microseconds of n channels; NCCL's choice takes 1000 */
-extern lines_t lines;    /* what the trials log got */
+double from_table(void *context, att_setting_t setting);
+extern lines_t lines; /* what the trials log got */
 
 int optimizer_setup(void **state);
 int optimizer_teardown(void **state);
