@@ -8,7 +8,7 @@ faulted() {
     rm -rf run steps
     export ATTUNE_FAULT=$1
     run timeout -k 5 90 attune run --run-dir run --fabric model \
-        --surface a40-nvlink-8-allgather --seed "$2" --strategy random:trials=40 --max-cost 0 \
+        --surface a40-nvlink-8-allgather --seed "$2" --strategy coordinate_descent --max-cost 0 \
         --wait-ms 200 --debug-steps "$CASE_DIR/steps" -- \
         attune bench allgather -b 80M -e 80M -t 8 -w 5 -n 600
     unset ATTUNE_FAULT
@@ -60,13 +60,13 @@ pending() { [[ $last =~ step=(opened|prepared|voted)\  ]]; }
 @test "20 kills and 10 stops spread over the search: 30 good ends" {
     local n=0 open=0 step
     for step in opened prepared voted committed played; do
-        for at in 1 4 9 17; do
+        for at in 1 4 12 25; do
             faulted "$step:$at:kill" "$((++n))"
             if pending; then open=$((open + 1)); fi
         done
     done
     for step in opened prepared voted committed played; do
-        for at in 2 12; do
+        for at in 2 18; do
             faulted "$step:$at:stop" "$((++n))"
             if pending; then open=$((open + 1)); fi
         done
