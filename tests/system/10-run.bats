@@ -195,7 +195,7 @@ while [ ! -e end ]; do sleep 0.05; done
 echo "interrupted $interrupts times"
 EOF
     { wait_for 20 test -e ready; sleep 1.5; printf '\003'; sleep 0.5; : >end; } |
-        timeout 30 script -qec 'attune run --run-dir out -- sh job.sh' /dev/null >typescript
+        timeout 30 script -qec 'exec attune run --run-dir out -- sh job.sh' /dev/null >typescript
     output=$(tr '\r' '\n' <typescript)
     expect_output '^attune: [0-9]+ s: 2 tasks, 2 settled; lost 0.27 %'
     expect_output 'interrupted 1 times'
