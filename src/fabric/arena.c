@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ARENA_MAGIC  0x626166657474610aull
-#define ARENA_LAYOUT 1u
+#define ARENA_LAYOUT 2u
 #define PAGE         4096u
 
 /* Bytes of a wire's slots by protocol: LL 8 slots of 32 KiB of data in 64 KiB of lines, LL128 8
@@ -162,11 +162,13 @@ int att_arena_mapped(void)
     return count;
 }
 
-static void give_reason(att_arena_t *arena, const char *format, int rank, long pid)
+static void give_reason(att_arena_t *arena, const char *format, int rank,
+                        const att_arena_rank_t *peer)
 {
     uint32_t none = 0;
     if (atomic_compare_exchange_strong(&arena->reasoned, &none, 1)) {
-        snprintf(arena->reason, sizeof arena->reason, format, rank, pid);
+        snprintf(arena->reason, sizeof arena->reason, format, rank, (long)peer->pid,
+                 peer->host_name);
         att_fabric_error(ncclRemoteError, "rank %d: %s", arena->rank, arena->reason);
     }
 }
@@ -190,9 +192,9 @@ static int look_at_peers(att_arena_t *arena)
             continue;
         uint32_t missing = (uint32_t)round - atomic_load(&peer->finished.value);
         give_reason(arena,
-                    state == ATT_ARENA_DEAD ? "the process of rank %d (pid %ld) died"
-                                            : "rank %d (pid %ld) left the communicator",
-                    r, (long)peer->pid);
+                    state == ATT_ARENA_DEAD ? "the process of rank %d (pid %ld on %s) died"
+                                            : "rank %d (pid %ld on %s) left the communicator",
+                    r, peer);
         att_arena_fail(arena, ncclRemoteError, round - missing);
         return ncclRemoteError;
     }
@@ -321,6 +323,8 @@ ncclResult_t att_arena_attach(att_arena_t *arena, const char *name, att_fabric_m
     block->process = mine->process;
     block->channels = mine->channels;
     block->ordinal = mine->ordinal;
+    block->host = mine->host;
+    memcpy(block->host_name, mine->host_name, sizeof block->host_name);
     result = wait_for_all(arena);
     if (result != ncclSuccess) {
         att_arena_fail(arena, result, 0);

@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-#define ATT_ARENA_RANKS    64     /* most ranks of one communicator */
+#define ATT_ARENA_RANKS    256    /* most ranks of one communicator */
 #define ATT_ARENA_CHANNELS 64     /* NCCL's MAXCHANNELS */
 #define ATT_ARENA_BATCH    32     /* most calls of one batch */
 #define ATT_ARENA_CALLS    64     /* calls whose settings are kept for comparison: two batches */
@@ -58,6 +58,8 @@ typedef struct att_arena_rank {
     int32_t pid;
     uint64_t process;    /* random id of its process: buffers of equal processes can be shared */
     uint64_t ordinal;    /* communicators that its device had before */
+    uint64_t host;       /* att_host_hash(): equal on one node */
+    char host_name[48];  /* for messages */
     uint32_t channels;   /* what this rank could use; the smallest of all counts */
     int32_t color, key;  /* of the split in progress */
     uint64_t arrival_ns; /* model: virtual time of arrival at the current call */

@@ -77,15 +77,22 @@ static ncclResult_t attach(struct ncclComm *comm, const att_comm_wish_t *wish,
 {
     att_arena_rank_t mine = {.process = att_device_process(),
                              .channels = (uint32_t)comm->decider.channels,
-                             .ordinal = atomic_fetch_add(&comm->device->communicators, 1)};
+                             .ordinal = atomic_fetch_add(&comm->device->communicators, 1),
+                             .host = att_host_hash(att_plugin_getenv("NCCL_HOSTID"))};
+    att_host_name(mine.host_name, sizeof mine.host_name);
     ncclResult_t result =
         att_arena_attach(&comm->arena, comm->name, mode, wish->ranks, wish->rank, ceiling, &mine);
     if (result != ncclSuccess)
         return result;
     comm->attached = true;
-    for (int r = 0; r < wish->ranks; r++)
+    uint64_t hosts[ATT_ARENA_RANKS];
+    for (int r = 0; r < wish->ranks; r++) {
+        hosts[r] = comm->arena.ranks[r].host;
         comm->decider.channels =
             at_most(comm->decider.channels, (int)comm->arena.ranks[r].channels);
+    }
+    comm->layout = att_host_layout(hosts, wish->ranks);
+    comm->nodes = comm->layout.nodes;
     comm->decider.default_channels =
         at_most(comm->decider.default_channels, comm->decider.channels);
     return ncclSuccess;
@@ -97,8 +104,7 @@ static ncclResult_t start_tuner(struct ncclComm *comm)
     const ncclTuner_v6_t *tuner = att_plugin_tuner(&decider->tuner_chunks);
     if (!tuner)
         return ncclSuccess;
-    ncclNvlDomainInfo_t domains = {comm->nodes, decider->ranks / comm->nodes,
-                                   decider->ranks / comm->nodes};
+    ncclNvlDomainInfo_t domains = {comm->nodes, comm->layout.fewest, comm->layout.most};
     ncclTunerConstants_t constants;
     memset(&constants, 0, sizeof constants);
     ncclResult_t result = tuner->init(&decider->tuner_context, comm->hash, (size_t)decider->ranks,
@@ -120,9 +126,26 @@ static ncclResult_t use_surface(struct ncclComm *comm, const att_model_setup_t *
                                 "surface %s is for %d ranks, this communicator has %d "
                                 "(ATTUNE_FABRIC_ANY_RANKS=1 allows it)",
                                 info->name, info->ranks, comm->decider.ranks);
-    comm->nodes = info->nodes > 0 ? at_most(info->nodes, comm->decider.ranks) : 1;
     comm->device->units = info->device_units;
     comm->decider.surface = setup->surface;
+    return ncclSuccess;
+}
+
+/* A modelled machine has nodes also where all ranks run on one host. A communicator of fewer ranks
+ * lies on the nodes that its processes are on. */
+static ncclResult_t check_nodes(struct ncclComm *comm, const att_model_setup_t *setup)
+{
+    const att_surface_info_t *info = att_surface_info(setup->surface);
+    int ranks = comm->decider.ranks, nodes = info->nodes > 0 ? info->nodes : 1;
+    if (ranks != info->ranks || comm->nodes == nodes || (comm->nodes > 1 && setup->any_ranks))
+        return ncclSuccess;
+    if (comm->nodes > 1)
+        return att_fabric_error(ncclInvalidUsage,
+                                "surface %s is for %d nodes, this communicator's ranks are on %d "
+                                "(ATTUNE_FABRIC_ANY_RANKS=1 allows it)",
+                                info->name, nodes, comm->nodes);
+    comm->nodes = nodes;
+    comm->layout = (att_host_layout_t){nodes, ranks / nodes, (ranks + nodes - 1) / nodes};
     return ncclSuccess;
 }
 
@@ -146,10 +169,14 @@ static ncclResult_t create(struct ncclComm *comm, const att_comm_wish_t *wish)
     if (result != ncclSuccess)
         return result;
     choose_channels(comm, wish, ceiling);
-    att_event_open(&comm->profile, comm->hash, comm->comm_name, comm->nodes, wish->ranks,
-                   wish->rank);
     result = attach(comm, wish, mode, ceiling);
     if (result == ncclSuccess && setup)
+        result = check_nodes(comm, setup);
+    if (result != ncclSuccess)
+        return result;
+    att_event_open(&comm->profile, comm->hash, comm->comm_name, comm->nodes, wish->ranks,
+                   wish->rank);
+    if (setup)
         result = att_model_open(&comm->model, setup, &comm->arena, comm->device);
     if (result == ncclSuccess)
         result = start_tuner(comm);
@@ -158,9 +185,10 @@ static ncclResult_t create(struct ncclComm *comm, const att_comm_wish_t *wish)
     att_team_open(&comm->team, &comm->arena, setup ? &comm->model : NULL);
     comm->opened_team = true;
     att_report_created(wish->ranks, mode, setup);
-    att_fabric_info("comm %p rank %d nranks %d commId 0x%llx %d coll channels - Init COMPLETE",
-                    (void *)comm, wish->rank, wish->ranks, (unsigned long long)comm->hash,
-                    comm->decider.channels);
+    att_fabric_info(
+        "comm %p rank %d nranks %d nNodes %d commId 0x%llx %d coll channels - Init COMPLETE",
+        (void *)comm, wish->rank, wish->ranks, comm->nodes, (unsigned long long)comm->hash,
+        comm->decider.channels);
     return ncclSuccess;
 }
 

@@ -13,6 +13,7 @@
 #include "fabric/decision.h"
 #include "fabric/device.h"
 #include "fabric/event.h"
+#include "fabric/host.h"
 #include "fabric/model.h"
 #include "fabric/oracle.h"
 
@@ -32,6 +33,7 @@ struct ncclComm {
     uint64_t hash;
     char comm_name[64];
     int nodes;
+    att_host_layout_t layout; /* of its ranks, as NCCL would count */
     att_device_t *device;
     bool attached, has_tuner, opened_team;
     att_arena_t arena;
