@@ -5,6 +5,7 @@
 #include "control/applied.h"
 #include "control/device.h"
 #include "control/node.h"
+#include "control/pace.h"
 #include "control/registry.h"
 #include "control/run_folder.h"
 #include "control/task.h"
@@ -17,8 +18,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define IDLE_SLEEP_NS   10000000ull /* nothing is searched */
-#define BUSY_SLEEP_NS   50000ull    /* a list is out or samples are awaited */
 #define REPORT_NS       1000000000ull
 #define WATCH_LENGTH_NS 20000000ull    /* how long stamps are on in a watch window */
 #define ALONE_NS        10000000000ull /* a group with missing ranks is reported after this time */
@@ -44,7 +43,8 @@ struct att_agent {
     struct att_task *tasks[ATT_TASKS];
     uint32_t task_count;
     uint64_t records, polls;
-    uint64_t last_record_ns, last_report_ns;
+    uint64_t last_report_ns;
+    att_pace_t pace;
     uint64_t watch_from_ns;
     int timing;
 };
@@ -279,10 +279,8 @@ uint64_t att_agent_round(struct att_agent *agent)
             look_at_group(agent, g, now_ns);
         look_for_tasks(agent);
     }
-    uint64_t taken = att_node_drain(agent->node, ATT_RING, take_record, agent);
-    if (taken > 0)
-        agent->last_record_ns = now_ns;
-    att_registry_step(agent->registry, now_ns);
+    att_node_drain(agent->node, ATT_RING, take_record, agent);
+    uint32_t messages = att_registry_step(agent->registry, now_ns);
     int wanted = agent->config->observe, moved = 0;
     for (uint32_t i = 0; i < agent->task_count; i++) {
         if (agent->tasks[i] == NULL)
@@ -299,10 +297,12 @@ uint64_t att_agent_round(struct att_agent *agent)
         look_for_tasks(agent);
         report(agent, "running", now_ns);
     }
-    if (moved)
-        return 0;
-    /* Busy only while calls come in: a search whose job pauses must not burn a core. */
-    return wanted && now_ns - agent->last_record_ns < 100000000u ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;
+    att_pace_round_t round = {.now_ns = now_ns,
+                              .fullest = att_node_fullest(agent->node),
+                              .messages = messages,
+                              .searching = wanted,
+                              .moved = moved};
+    return att_pace_sleep_ns(&agent->pace, &round, ATT_RING);
 }
 
 void att_agent_finish(struct att_agent *agent)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,8 @@ static void serve(struct att_agent *agent, pid_t starter)
         uint64_t sleep_ns = att_agent_round(agent);
         if (sleep_ns > 0)
             att_clock_sleep_ns(sleep_ns);
+        else
+            sched_yield(); /* an agent that spins shares its core with what it waits for */
         if (starter > 1 && getppid() != starter)
             stop = SIGHUP; /* the starter is gone: so is the job that it ran */
     }

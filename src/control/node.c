@@ -14,6 +14,7 @@ struct att_node {
     att_segment_memory_t *memory;
     cursor_t members, tasks, lanes;
     uint32_t groups;
+    uint32_t fullest;
     att_index_list_t members_of[ATT_GROUPS];
     att_index_list_t lanes_of[ATT_TASKS];
     int timing;
@@ -147,17 +148,25 @@ uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn eac
     att_segment_memory_t *m = node->memory;
     uint32_t count = atomic_load(&m->header.process_count);
     uint64_t taken = 0;
+    node->fullest = 0;
     for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++) {
         if (atomic_load_explicit(&m->processes[p].state, memory_order_acquire) != ATT_ENTRY_LIVE)
             continue;
         att_record_t record;
-        for (uint32_t i = 0; i < limit && att_ring_get(&m->rings[p], &record); i++) {
-            taken++;
+        uint32_t held = 0;
+        for (; held < limit && att_ring_get(&m->rings[p], &record); held++)
             if (record.task < ATT_TASKS && record.member < ATT_MEMBERS)
                 each(context, &record);
-        }
+        taken += held;
+        if (held > node->fullest)
+            node->fullest = held;
     }
     return taken;
+}
+
+uint32_t att_node_fullest(const struct att_node *node)
+{
+    return node->fullest;
 }
 
 uint64_t att_node_dropped(const struct att_node *node)

@@ -36,6 +36,8 @@ const att_index_list_t *att_node_lanes(const struct att_node *node, uint32_t tas
 /* Take up to `limit` records from every process's ring. Returns how many were taken. */
 typedef void (*att_record_fn)(void *context, const att_record_t *record);
 uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn each, void *context);
+/* Records that the fullest ring held at the last drain. */
+uint32_t att_node_fullest(const struct att_node *node);
 uint64_t att_node_dropped(const struct att_node *node);
 
 /* Ask every hook process for kernel stamps, or tell them to stop. */

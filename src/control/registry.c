@@ -321,10 +321,10 @@ static void on_message(void *context, uint32_t from, const void *bytes, uint32_t
         on_parts(r, &m);
 }
 
-void att_registry_step(struct att_registry *r, uint64_t now_ns)
+uint32_t att_registry_step(struct att_registry *r, uint64_t now_ns)
 {
     if (att_messenger_count(r->messenger) < 2)
-        return;
+        return 0;
     if (now_ns - r->flushed_ns > FLUSH_NS) {
         r->flushed_ns = now_ns;
         for (uint32_t i = 0; i < r->observed_count; i++)
@@ -332,7 +332,7 @@ void att_registry_step(struct att_registry *r, uint64_t now_ns)
     }
     for (uint32_t g = 0; g < att_node_group_count(r->node); g++)
         register_group(r, g);
-    att_messenger_poll(r->messenger, on_message, r);
+    return att_messenger_poll(r->messenger, on_message, r);
 }
 
 uint32_t att_registry_spans(const struct att_registry *r, uint32_t group)

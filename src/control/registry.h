@@ -19,8 +19,8 @@ int att_registry_create(struct att_messenger *messenger, struct att_node *node,
                         struct att_registry **registry, att_error_t *error);
 void att_registry_destroy(struct att_registry *registry); /* NULL is fine */
 
-/* Register what is new, send, receive. */
-void att_registry_step(struct att_registry *registry, uint64_t now_ns);
+/* Register what is new, send, receive. Returns how many messages came. */
+uint32_t att_registry_step(struct att_registry *registry, uint64_t now_ns);
 /* A record of a task that is not led as a local task. */
 void att_registry_record(struct att_registry *registry, const att_record_t *record);
 /* Agents that hold ranks of the group: 0 while unknown. */
