@@ -150,6 +150,13 @@ int att_instance_tell(struct att_instance *instance, const att_setting_t *settin
     return code == ATT_STRATEGY_OK ? ATT_OK : op_failed(instance, "tell", code, error);
 }
 
+uint64_t att_instance_offline_samples(const struct att_instance *instance)
+{
+    const att_strategy_t *s = instance->strategy;
+    return s->size >= sizeof *s && s->offline_samples != NULL ? s->offline_samples(instance->state)
+                                                              : 0;
+}
+
 int att_instance_best(struct att_instance *instance, att_setting_t *best, att_error_t *error)
 {
     att_setting_t given = ATT_SETTING_KEEP;

@@ -23,6 +23,8 @@ int att_instance_ask(struct att_instance *instance, att_setting_t *settings, uin
 int att_instance_tell(struct att_instance *instance, const att_setting_t *setting,
                       const att_result_t *result, att_error_t *error);
 int att_instance_best(struct att_instance *instance, att_setting_t *best, att_error_t *error);
+/* Samples from outside of the search that the strategy used so far. */
+uint64_t att_instance_offline_samples(const struct att_instance *instance);
 
 /* Copy of a space with its subspaces behind it, one allocation for free(). NULL without memory. */
 att_space_t *att_space_copy(const att_space_t *space);

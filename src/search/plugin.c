@@ -114,10 +114,10 @@ static int check(const char *file, const char *name, const att_strategy_t *s, at
         return att_fail(error, ATT_EVERSION,
                         "%s: it speaks strategy ABI %u, this attune understands %u", file, s->abi,
                         ATT_STRATEGY_ABI);
-    if (s->size < sizeof *s)
+    if (s->size < ATT_STRATEGY_SIZE_LEAST)
         return att_fail(error, ATT_EPLUGIN,
                         "%s: its attune_strategy has %u bytes, ABI %u needs %zu", file, s->size,
-                        ATT_STRATEGY_ABI, sizeof *s);
+                        ATT_STRATEGY_ABI, (size_t)ATT_STRATEGY_SIZE_LEAST);
     if (!is_word(s->name) || strlen(s->name) >= ATT_PLUGIN_NAME)
         return att_fail(error, ATT_EPLUGIN, "%s: its name is not of a-z, 0-9 and _", file);
     if (strcmp(s->name, name) != 0)

@@ -20,6 +20,7 @@ struct att_strategy_host {
     char *path;
     double deadline_s;
     struct att_child *child; /* NULL in process */
+    att_host_usage_t usage;
 };
 
 /* A connection to a worker: requests that await their answer, and since when. */
@@ -36,6 +37,7 @@ struct att_search {
     att_space_t *space;
     struct att_instance *instance; /* in process */
     att_link_t link;               /* in a child */
+    uint64_t offline_samples;      /* counted in the host's usage so far */
     bool asked;                    /* an ask is open */
     uint32_t most;
     bool answered;
@@ -87,6 +89,11 @@ int att_strategy_host_list(const char *path, att_plugin_fn each, void *context, 
     int rc = att_plugin_each(whole, each, context, error);
     free(whole);
     return rc;
+}
+
+void att_strategy_host_usage(const struct att_strategy_host *host, att_host_usage_t *usage)
+{
+    *usage = host->usage;
 }
 
 /* ---- link ---- */
@@ -272,8 +279,14 @@ int att_search_ask(struct att_search *search, uint32_t max, att_error_t *error)
                      (att_wire_part_t[]){{&search->most, sizeof search->most}}, 1);
         return ATT_OK;
     }
+    uint64_t begin_ns = att_clock_ns();
     search->failed = att_instance_ask(search->instance, search->settings, search->most,
                                       &search->count, &search->why);
+    search->host->usage.ask_ns += att_clock_ns() - begin_ns;
+    search->host->usage.asks++;
+    uint64_t offline = att_instance_offline_samples(search->instance);
+    search->host->usage.offline_samples += offline - search->offline_samples;
+    search->offline_samples = offline;
     if (search->failed == ATT_OK)
         search->failed = att_instance_best(search->instance, &search->best, &search->why);
     search->answered = true;

@@ -46,4 +46,13 @@ int att_search_tell(struct att_search *search, const att_setting_t *setting,
 int att_search_best(struct att_search *search, att_setting_t *best, att_error_t *error);
 void att_search_end(struct att_search *search); /* NULL is fine */
 
+/* What searches in process have used since the host was made; zeros for a child, whose time is its
+ * own. */
+typedef struct att_host_usage {
+    uint64_t asks;
+    uint64_t ask_ns;          /* wall time in them */
+    uint64_t offline_samples; /* of the strategies (include/attune/strategy.h) */
+} att_host_usage_t;
+void att_strategy_host_usage(const struct att_strategy_host *host, att_host_usage_t *usage);
+
 #endif

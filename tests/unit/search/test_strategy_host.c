@@ -210,6 +210,27 @@ static void nonsense_in_a_child(void **state)
     att_strategy_host_destroy(host);
 }
 
+static void usage_counts_asks_and_offline_samples(void **state)
+{
+    (void)state;
+    struct att_strategy_host *host = host_of(ATT_HOST_INPROCESS, PATIENT);
+    att_host_usage_t usage;
+    att_strategy_host_usage(host, &usage);
+    assert_int_equal(usage.asks, 0);
+    assert_ends(host, "odd", ATT_OK, "");
+    att_strategy_host_usage(host, &usage);
+    assert_int_equal(usage.offline_samples, 0); /* it has no such op */
+    uint64_t asks = usage.asks;
+    assert_true(asks > 0);
+    for (unsigned i = 1; i <= 2; i++) {
+        assert_ends(host, "script:play=1/0+2/8192+3/4096", ATT_EFAIL, ""); /* its best is KEEP */
+        att_strategy_host_usage(host, &usage);
+        assert_int_equal(usage.asks, asks + i * 4); /* three settings and "finished" */
+        assert_int_equal(usage.offline_samples, i * 9);
+    }
+    att_strategy_host_destroy(host);
+}
+
 static void a_crash_costs_one_search(void **state)
 {
     (void)state;
@@ -397,6 +418,7 @@ int main(void)
         cmocka_unit_test(list_names_all_and_hides_the_second),
         cmocka_unit_test(nonsense_in_process),
         cmocka_unit_test(nonsense_in_a_child),
+        cmocka_unit_test(usage_counts_asks_and_offline_samples),
         cmocka_unit_test(a_crash_costs_one_search),
         cmocka_unit_test(a_hang_costs_one_search),
         cmocka_unit_test(failure_is_final),
