@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define ATT_SEGMENT_MAGIC  0x31656e7574746121ull /* "!attune1" */
-#define ATT_SEGMENT_LAYOUT 1u
+#define ATT_SEGMENT_LAYOUT 2u
 
 #define ATT_PROCESSES 64
 #define ATT_GROUPS    512
@@ -56,6 +56,14 @@ enum {
     ATT_PIN_CHUNK = 1u << 5
 };
 
+/* What a member's stamps are read from. */
+typedef enum att_clock_kind {
+    ATT_CLOCK_UNKNOWN = 0,
+    ATT_CLOCK_HOST = 1,    /* CLOCK_MONOTONIC of the node */
+    ATT_CLOCK_VIRTUAL = 2, /* the modelled fabric's: one for the whole job */
+    ATT_CLOCK_DEVICE = 3   /* a GPU's own timer */
+} att_clock_kind_t;
+
 /* One ring cell: seq tells whose turn it is (Vyukov's bounded queue). */
 typedef struct att_cell {
     _Atomic uint64_t seq;
@@ -76,6 +84,7 @@ typedef struct att_segment_process {
     uint64_t started_ns;                  /* att_clock_ns() at attach */
     char program[64];                     /* argv[0]'s last part, for messages */
     _Alignas(64) _Atomic uint32_t timing; /* written by the agent: 1 = kernel stamps wanted */
+    _Atomic uint32_t marks;               /* written by the agent: 1 = iteration marks wanted */
     _Atomic uint32_t capturing;           /* a CUDA graph capture was seen: stamps stay off */
     /* Coverage, counted by the hook. */
     _Alignas(64) _Atomic uint64_t decisions; /* getCollInfo callbacks that got a number */
@@ -111,10 +120,11 @@ typedef struct att_segment_member {
     _Atomic uint32_t channels;   /* most channels seen in use by NCCL's own choice (Coll events) */
     uint32_t all_connected;      /* 1: every algorithm is connected at creation */
     _Atomic uint32_t used_pairs; /* (algorithm, protocol) bits that NCCL itself has used */
-    uint32_t whole_stamps;       /* 1: a channel's stop stamp covers all of its threads; NCCL's covers
-                                    thread 0, whose role ends early but in Ring */
-    uint64_t clock_id;           /* equal ids: stamps are on one clock; 0 unknown */
-    uint8_t device_id[16];       /* GPU UUID; all zero unknown */
+    uint32_t whole_stamps; /* 1: a channel's stop stamp covers all of its threads; NCCL's covers
+                              thread 0, whose role ends early but in Ring */
+    uint32_t clock_kind;   /* att_clock_kind_t */
+    uint64_t clock_id;     /* equal ids: stamps are on one clock; 0 unknown */
+    uint8_t device_id[16]; /* GPU UUID; all zero unknown */
     char hook_version[16];
 } att_segment_member_t;
 

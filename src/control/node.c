@@ -150,7 +150,9 @@ uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn eac
     uint64_t taken = 0;
     node->fullest = 0;
     for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++) {
-        if (atomic_load_explicit(&m->processes[p].state, memory_order_acquire) != ATT_ENTRY_LIVE)
+        /* A process that has ended may have left records. */
+        uint32_t state = atomic_load_explicit(&m->processes[p].state, memory_order_acquire);
+        if (state != ATT_ENTRY_LIVE && state != ATT_ENTRY_RETIRED)
             continue;
         att_record_t record;
         uint32_t held = 0;

@@ -368,6 +368,12 @@ EXPORT(void, FabricAdvance, ncclComm_t comm, double us)
         atomic_fetch_add(&comm->device->clock_ns, (uint64_t)(us * 1000 + 0.5));
 }
 
+EXPORT(int, FabricVirtual, void)
+{
+    att_fabric_mode_t mode;
+    return att_comm_mode(&mode) == ncclSuccess && mode == ATT_FABRIC_MODEL;
+}
+
 EXPORT(uint64_t, FabricNow, ncclComm_t comm)
 {
     return modelled(comm, "ncclFabricNow") ? atomic_load(&comm->device->clock_ns) : att_clock_ns();

@@ -158,5 +158,7 @@ NCCL_FABRIC_API(int, FabricDeviceInfo, unsigned char uuid[16], int *units);
 NCCL_FABRIC_API(void, FabricAdvance, ncclComm_t comm, double us);
 /* Model mode: the virtual clock of the communicator's device. Real mode: CLOCK_MONOTONIC. */
 NCCL_FABRIC_API(uint64_t, FabricNow, ncclComm_t comm);
+/* 1: stamps are on the modelled machine's clock. */
+NCCL_FABRIC_API(int, FabricVirtual, void);
 
 #endif

@@ -1,6 +1,7 @@
 /* Hot path: no allocation, lock, system call or unbounded loop. */
 #include "hook/call.h"
 
+#include "base/clock.h"
 #include "base/ring.h"
 #include "hook/handle.h"
 
@@ -47,6 +48,8 @@ static void put_untimed(att_call_t *call, att_untimed_t reason, const att_sink_t
 {
     call->record.start_ns = 0;
     call->record.stop_ns = 0;
+    call->record.decided_ns = 0;
+    call->record.seen_ns = 0;
     call->record.source = ATT_TIME_NONE;
     call->record.untimed = (uint8_t)reason;
     att_sink_put(sink, &call->record);
@@ -187,6 +190,7 @@ static void finish(att_call_t *call, uint64_t stopped, const att_sink_t *sink)
     }
     call->record.start_ns = start;
     call->record.stop_ns = stop;
+    call->record.seen_ns = att_clock_ns();
     call->record.source = ATT_TIME_KERNEL;
     call->record.untimed = ATT_UNTIMED_NO;
     att_sink_put(sink, &call->record);

@@ -25,7 +25,9 @@ static bool ask_fabric(att_device_t *device, att_nccl_logger_fn logger)
     int units = 0;
     if (info == NULL || info(device->uuid, &units) != 0)
         return false;
+    int (*is_virtual)(void) = (int (*)(void))att_library_symbol(logger, "ncclFabricVirtual");
     device->fabric = true;
+    device->clock_kind = is_virtual != NULL && is_virtual() ? ATT_CLOCK_VIRTUAL : ATT_CLOCK_HOST;
     device->units = units > 0 ? (uint32_t)units : 0;
     return true;
 }
@@ -48,6 +50,7 @@ static bool ask_cuda(att_device_t *device)
     if (get_device == NULL || get_uuid == NULL || get_attribute == NULL ||
         get_device(&number) != 0 || get_uuid(device->uuid, number) != 0)
         return false;
+    device->clock_kind = ATT_CLOCK_DEVICE;
     if (get_attribute(&units, CUDA_MULTIPROCESSOR_COUNT, number) == 0 && units > 0)
         device->units = (uint32_t)units;
     return true;

@@ -5,12 +5,14 @@
 #ifndef ATT_HOOK_DEVICE_H
 #define ATT_HOOK_DEVICE_H
 
+#include "base/segment.h"
 #include "hook/abi/nccl.h"
 
 #include <stdbool.h>
 
 typedef struct att_device {
-    bool fabric;       /* the host fabric answered */
+    bool fabric; /* the host fabric answered */
+    att_clock_kind_t clock_kind;
     uint32_t units;    /* multiprocessors or their counterpart, 0 unknown */
     uint8_t uuid[16];  /* all zero unknown */
     uint64_t clock_id; /* equal: kernel stamps are on one clock; 0 unknown */

@@ -15,6 +15,7 @@ _Atomic bool att_hook_stopped;
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool attach_tried;
+static _Atomic bool attached;
 static att_hook_t hook;
 
 void att_hook_say(att_nccl_logger_fn logger, const char *format, ...)
@@ -80,8 +81,15 @@ const att_hook_t *att_hook_attach(att_nccl_logger_fn logger)
     if (!attach_tried && !attach(logger))
         hook.memory = NULL;
     attach_tried = true;
+    atomic_store_explicit(&attached, hook.memory != NULL, memory_order_release);
     pthread_mutex_unlock(&attach_lock);
     return hook.memory != NULL ? &hook : NULL;
+}
+
+const att_hook_t *att_hook_attached(void)
+{
+    return !att_hook_is_stopped() && atomic_load_explicit(&attached, memory_order_acquire) ? &hook
+                                                                                           : NULL;
 }
 
 /* The mapping stays (threads of NCCL may still run); only the file goes, when nobody else uses it.

@@ -26,6 +26,9 @@ typedef struct att_hook {
  * so is said once, through NCCL's logger when nothing is wrong (no run), else as a warning. */
 const att_hook_t *att_hook_attach(att_nccl_logger_fn logger);
 
+/* The same without attaching: NULL before the first communicator. */
+const att_hook_t *att_hook_attached(void);
+
 /* True from the start in a forked child and at the end of the process. Every callback asks first.
  */
 extern _Atomic bool att_hook_stopped __attribute__((visibility("hidden")));

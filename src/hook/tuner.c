@@ -2,6 +2,7 @@
  * call of a task and at a held word. */
 #include "hook/tuner.h"
 
+#include "base/clock.h"
 #include "hook/context.h"
 
 #ifdef __SSE2__
@@ -143,6 +144,7 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
         att_sink_put(&context->sink, &record);
         return;
     }
+    record.decided_ns = att_clock_ns();
     call->setting = decision.setting;
     call->record = record;
     att_call_publish(call, serial);
