@@ -12,39 +12,39 @@
 #include <stdint.h>
 
 typedef enum att_collective {
-    ATT_COLLECTIVE_BROADCAST = 0,
-    ATT_COLLECTIVE_REDUCE = 1,
-    ATT_COLLECTIVE_ALL_GATHER = 2,
+    ATT_COLLECTIVE_BROADCAST      = 0,
+    ATT_COLLECTIVE_REDUCE         = 1,
+    ATT_COLLECTIVE_ALL_GATHER     = 2,
     ATT_COLLECTIVE_REDUCE_SCATTER = 3,
-    ATT_COLLECTIVE_ALL_REDUCE = 4,
-    ATT_COLLECTIVE_COUNT = 5
+    ATT_COLLECTIVE_ALL_REDUCE     = 4,
+    ATT_COLLECTIVE_COUNT          = 5
 } att_collective_t;
 
 typedef enum att_algorithm {
-    ATT_ALGORITHM_KEEP = -1, /* NCCL's own choice */
-    ATT_ALGORITHM_TREE = 0,
-    ATT_ALGORITHM_RING = 1,
+    ATT_ALGORITHM_KEEP           = -1, /* NCCL's own choice */
+    ATT_ALGORITHM_TREE           = 0,
+    ATT_ALGORITHM_RING           = 1,
     ATT_ALGORITHM_COLLNET_DIRECT = 2,
-    ATT_ALGORITHM_COLLNET_CHAIN = 3,
-    ATT_ALGORITHM_NVLS = 4,
-    ATT_ALGORITHM_NVLS_TREE = 5,
-    ATT_ALGORITHM_PAT = 6,
-    ATT_ALGORITHM_COUNT = 7
+    ATT_ALGORITHM_COLLNET_CHAIN  = 3,
+    ATT_ALGORITHM_NVLS           = 4,
+    ATT_ALGORITHM_NVLS_TREE      = 5,
+    ATT_ALGORITHM_PAT            = 6,
+    ATT_ALGORITHM_COUNT          = 7
 } att_algorithm_t;
 
 typedef enum att_protocol {
-    ATT_PROTOCOL_KEEP = -1,
-    ATT_PROTOCOL_LL = 0,
-    ATT_PROTOCOL_LL128 = 1,
+    ATT_PROTOCOL_KEEP   = -1,
+    ATT_PROTOCOL_LL     = 0,
+    ATT_PROTOCOL_LL128  = 1,
     ATT_PROTOCOL_SIMPLE = 2,
-    ATT_PROTOCOL_COUNT = 3
+    ATT_PROTOCOL_COUNT  = 3
 } att_protocol_t;
 
 typedef enum att_transport {
-    ATT_TRANSPORT_KEEP = -1,
-    ATT_TRANSPORT_P2P = 0,
-    ATT_TRANSPORT_SHM = 1,
-    ATT_TRANSPORT_NET = 2,
+    ATT_TRANSPORT_KEEP  = -1,
+    ATT_TRANSPORT_P2P   = 0,
+    ATT_TRANSPORT_SHM   = 1,
+    ATT_TRANSPORT_NET   = 2,
     ATT_TRANSPORT_COUNT = 3
 } att_transport_t;
 
@@ -52,8 +52,7 @@ typedef enum att_transport {
 #define ATT_PAIR_COUNT                    (ATT_ALGORITHM_COUNT * ATT_PROTOCOL_COUNT)
 #define ATT_PAIR_BIT(algorithm, protocol) (1u << ((algorithm)*ATT_PROTOCOL_COUNT + (protocol)))
 
-/* 16 bytes, passed by value and stored in shared memory. 0 (or KEEP) in a knob keeps NCCL's choice.
- */
+/* 16 bytes, passed by value and stored in shared memory. 0 (or KEEP) in a knob keeps NCCL's choice. */
 typedef struct att_setting {
     int8_t algorithm;     /* att_algorithm_t */
     int8_t protocol;      /* att_protocol_t; KEEP exactly when algorithm is KEEP */

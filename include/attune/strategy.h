@@ -28,9 +28,9 @@ extern "C" {
 #define ATT_STRATEGY_ABI 1u
 
 enum {
-    ATT_STRATEGY_OK = 0,
-    ATT_STRATEGY_ENOMEM = -1,
-    ATT_STRATEGY_EOPTION = -2,  /* a parameter has a value that this space cannot take */
+    ATT_STRATEGY_OK       = 0,
+    ATT_STRATEGY_ENOMEM   = -1,
+    ATT_STRATEGY_EOPTION  = -2, /* a parameter has a value that this space cannot take */
     ATT_STRATEGY_EINVALID = -3, /* anything else; the log names the op */
 };
 
@@ -66,20 +66,20 @@ typedef struct att_space {
 _Static_assert(sizeof(void *) != 8 || sizeof(att_space_t) == 56, "strategy ABI 1");
 
 typedef enum att_outcome {
-    ATT_OUTCOME_OK = 0,      /* samples are valid */
+    ATT_OUTCOME_OK      = 0, /* samples are valid */
     ATT_OUTCOME_TIMEOUT = 1, /* the trial never came back (lease ran out) */
     ATT_OUTCOME_ILLEGAL = 2, /* in the space, but it must not run here (quarantined); not run. A
                                 setting outside the space ends the search. */
-    ATT_OUTCOME_LOSSY = 3,   /* run, but too few usable samples */
-    ATT_OUTCOME_SLOW = 4     /* cut short: slower than --max-slowdown allows; samples are valid */
+    ATT_OUTCOME_LOSSY   = 3, /* run, but too few usable samples */
+    ATT_OUTCOME_SLOW    = 4  /* cut short: slower than --max-slowdown allows; samples are valid */
 } att_outcome_t;
 
 /* What was measured for one setting. Durations in microseconds. */
 typedef struct att_result {
-    uint32_t abi;             /* ATT_STRATEGY_ABI */
-    uint32_t size;            /* sizeof(att_result_t) of the host */
-    uint32_t outcome;         /* att_outcome_t */
-    uint32_t sample_count;    /* 0 unless outcome is OK or SLOW */
+    uint32_t abi;  /* ATT_STRATEGY_ABI */
+    uint32_t size; /* sizeof(att_result_t) of the host */
+    uint32_t outcome;      /* att_outcome_t */
+    uint32_t sample_count; /* 0 unless outcome is OK or SLOW */
     const double *samples_us; /* valid during tell only */
     double median_us;         /* of the samples; 0 without samples */
     double mean_us;
@@ -93,9 +93,9 @@ typedef struct att_result {
 _Static_assert(sizeof(void *) != 8 || sizeof(att_result_t) == 64, "strategy ABI 1");
 
 typedef enum att_parameter_type {
-    ATT_PARAMETER_INT = 0,    /* int64_t */
-    ATT_PARAMETER_REAL = 1,   /* double */
-    ATT_PARAMETER_BOOL = 2,   /* 0 or 1 in the integer field */
+    ATT_PARAMETER_INT    = 0, /* int64_t */
+    ATT_PARAMETER_REAL   = 1, /* double */
+    ATT_PARAMETER_BOOL   = 2, /* 0 or 1 in the integer field */
     ATT_PARAMETER_CHOICE = 3, /* one word of `choices` */
     ATT_PARAMETER_STRING = 4
 } att_parameter_type_t;
@@ -131,9 +131,9 @@ typedef struct att_options {
 #define ATT_STRATEGY_BATCH 1u /* ask can give several settings before the first tell */
 
 typedef struct att_strategy {
-    uint32_t abi;     /* ATT_STRATEGY_ABI */
-    uint32_t size;    /* sizeof(att_strategy_t) of the plugin */
-    const char *name; /* [a-z0-9_]+, equal to the <name> of the file */
+    uint32_t abi;  /* ATT_STRATEGY_ABI */
+    uint32_t size; /* sizeof(att_strategy_t) of the plugin */
+    const char *name;    /* [a-z0-9_]+, equal to the <name> of the file */
     const char *version;
     const char *description; /* one line */
     const att_parameter_t *parameters;
@@ -161,15 +161,8 @@ typedef struct att_strategy {
     int (*load)(void *state, const void *buffer, uint64_t length);
 
     void (*destroy)(void *state); /* NULL is fine */
-
-    /* Optional (NULL, or left out: `size` ends before it): samples taken outside of this search
-     * that it has used so far, for instance the recorded ones that a model was trained on. Whoever
-     * compares strategies charges each of them as one call of the job. */
-    uint64_t (*offline_samples)(void *state);
 } att_strategy_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 112, "strategy ABI 1");
-
-#define ATT_STRATEGY_SIZE_LEAST offsetof(att_strategy_t, offline_samples)
+_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 104, "strategy ABI 1");
 
 #define ATT_STRATEGY_SYMBOL "attune_strategy"
 #define ATT_STRATEGY_EXPORT __attribute__((visibility("default")))
