@@ -20,7 +20,8 @@
 # ATTUNE_NCCL_SOCKETS older NCCL: also one run with a process a rank over sockets
 # ATTUNE_BUILD        build folder, build/gpu by default
 # OUT                 where the logs go, build/first-light by default: at most 8 files
-# TUNE_SECONDS        for each of the two tuned runs (110); LIMIT_SECONDS for everything (560)
+# TUNE_SECONDS        for each of the two tuned runs (60); LIMIT_SECONDS for everything (560)
+# PLACE               out (default), in or both: the kind of calls
 # CARRY               folder with libraries that the machine lacks (.carry/root)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -85,6 +86,8 @@ fi
 export PATH=$ATTUNE_BUILD/bin:$PATH
 
 collectives=allreduce,allgather,reducescatter
+# One kind of call, as a training job has: in-place and out-of-place ones differ by up to a fifth.
+place=(--place "${PLACE:-out}")
 if [ $fabric = yes ]; then
     export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
     what=(--size-list "64K,256K,1M" -t 2)
@@ -102,9 +105,9 @@ else
     what=(--size-list "1M,16M,80M" -t 4)
     # The product that AutoCCL's figure 9 runs beside its collectives (m, n, k).
     gemm=(--gemm "3456,3456,128,bfloat16")
-    # Eight calls a sample: calls follow each other as in the tuned job.
-    sweep=(--max-channels 32 --time 6 --batch 8)
-    tune=${TUNE_SECONDS:-110}
+    # Sixteen calls a sample: they follow each other as in the tuned job.
+    sweep=(--max-channels 32 --time 5 --batch 16 --repeats 40)
+    tune=${TUNE_SECONDS:-60}
 fi
 [ $quick = yes ] && collectives=allreduce what=(--size-list 1M "${what[@]: -2}")
 
@@ -127,13 +130,13 @@ measure() {
     local load=$1
     shift
     say "$load: NCCL's choice"
-    limited 60 attune bench $collectives "${what[@]}" "$@" -w 5 -n 50 -J "$work/default-$load.json" ||
+    limited 60 attune bench $collectives "${what[@]}" "${place[@]}" "$@" -w 5 -n 50 -J "$work/default-$load.json" ||
         failed=1
     say "$load: tuned online for $tune s"
-    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 --samples 7 -- \
-        attune bench $collectives "${what[@]}" "$@" -w 5 -n 50 --time "$tune" --watch-tuned=10 || failed=1
+    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 --samples 16 -- \
+        attune bench $collectives "${what[@]}" "${place[@]}" "$@" -w 5 -n 50 --time "$tune" --watch-tuned=10 || failed=1
     say "$load: sweep"
-    limited 200 attune bench $collectives "${what[@]}" "$@" --sweep --also "$work/run-$load" \
+    limited 200 attune bench $collectives "${what[@]}" "${place[@]}" "$@" --sweep --also "$work/run-$load" \
         "${sweep[@]}" -J "$work/sweep-$load.json" | tee "$work/sweep-$load.log"
     [ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
 }

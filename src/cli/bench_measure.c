@@ -123,6 +123,7 @@ int att_bench_measure(att_bench_driver_t *driver, const att_shape_t *shape, bool
     side->time_us = mean / att_world_drivers(driver->job->world);
     side->algbw_gbs = att_algorithm_gbs(shape->bytes, side->time_us);
     side->busbw_gbs = side->algbw_gbs * att_bus_factor(shape->collective, shape->ranks);
+    side->measured = true;
     side->checked = check;
     side->wrong = (uint64_t)total_wrong;
     return ATT_OK;

@@ -9,6 +9,7 @@
 typedef struct att_bench_side {
     double time_us; /* a call, mean over the timed calls and the drivers, as nccl-tests */
     double algbw_gbs, busbw_gbs;
+    bool measured;   /* this kind of call is made (--place) */
     bool checked;
     uint64_t wrong; /* elements, all ranks and checks */
 } att_bench_side_t;

@@ -29,6 +29,7 @@ enum {
     OPTION_KEEP,
     OPTION_BATCH,
     OPTION_SEED,
+    OPTION_PLACE,
 };
 
 static const struct row {
@@ -63,6 +64,9 @@ static const struct row {
      "float (default), half, bfloat16, double, int8, uint8, int32, uint32, int64, uint64"},
     {"op", 'o', "OP", "sum (default), prod, min, max, avg"},
     {"root", 'r', "RANK", "root of Broadcast and Reduce (default 0)"},
+    {"place", OPTION_PLACE, "both|out|in",
+     "out-of-place and in-place calls (both, default), as one table, or only one kind, as a "
+     "training job has"},
     {NULL, 0, NULL, "Compute beside the collectives"},
     {"gemm", OPTION_GEMM, "M,N,K[,TYPE]",
      "matrix products in each rank while calls run: on the GPU by cuBLAS on a second stream "
@@ -89,6 +93,12 @@ static const struct row {
      "print the bus bandwidth of the row being run at this interval (default 1)"},
     {"help", 'h', NULL, "this text"},
 };
+
+bool att_bench_options_in_place(const att_bench_options_t *options, int i)
+{
+    return options->place == ATT_BENCH_IN_PLACE ||
+           (options->place == ATT_BENCH_BOTH_PLACES && i % 2 != 0);
+}
 
 int att_bench_options_ranks(const att_bench_options_t *options)
 {
@@ -237,6 +247,17 @@ static int parse_gemm(att_bench_options_t *options, const char *text, att_error_
     return ATT_OK;
 }
 
+static int parse_place(att_bench_options_t *options, const char *text, att_error_t *error)
+{
+    static const char *const words[] = {NULL, "out", "in", "both"};
+    for (int place = ATT_BENCH_OUT_OF_PLACE; place <= ATT_BENCH_BOTH_PLACES; place++)
+        if (strcmp(text, words[place]) == 0) {
+            options->place = (att_bench_place_t)place;
+            return ATT_OK;
+        }
+    return bad(error, "--place", text, "both, out or in");
+}
+
 static int parse_option(att_bench_options_t *o, int code, const char *value, att_error_t *error)
 {
     int number, rc;
@@ -287,6 +308,8 @@ static int parse_option(att_bench_options_t *o, int code, const char *value, att
         return o->op >= 0 ? ATT_OK : bad(error, "-o", value, "sum, prod, min, max or avg");
     case 'r':
         return parse_int("-r", value, 0, ATT_WORLD_MAX_DRIVERS, &o->root, error);
+    case OPTION_PLACE:
+        return parse_place(o, value, error);
     case OPTION_GEMM:
         return parse_gemm(o, value, error);
     case OPTION_COMPUTE_US:
@@ -423,6 +446,7 @@ int att_bench_options_parse(att_bench_options_t *options, int argc, char **argv,
     options->keep = 20;
     options->repeats = 30;
     options->seed = 1;
+    options->place = ATT_BENCH_BOTH_PLACES;
 
     struct option longs[sizeof rows / sizeof rows[0] + 1];
     char shorts[2 * sizeof rows / sizeof rows[0] + 2];

@@ -14,6 +14,13 @@
 
 #define ATT_BENCH_MAX_SIZES 1024
 
+/* Which calls are made: out-of-place, in-place, or both in turn. Bits. */
+typedef enum att_bench_place {
+    ATT_BENCH_OUT_OF_PLACE = 1,
+    ATT_BENCH_IN_PLACE = 2,
+    ATT_BENCH_BOTH_PLACES = 3
+} att_bench_place_t;
+
 typedef struct att_bench_options {
     /* what is run */
     int collectives[ATT_COLLECTIVE_COUNT]; /* att_collective_t */
@@ -24,6 +31,7 @@ typedef struct att_bench_options {
     int type;                                               /* att_nccl_type_t */
     int op;                                                 /* att_nccl_op_t */
     int root;
+    att_bench_place_t place;
     /* how often */
     int iterations;
     int warmup;
@@ -52,6 +60,8 @@ typedef struct att_bench_options {
     double watch_s; /* 0: off */
 } att_bench_options_t;
 
+/* Is the i-th of a row of calls in place? */
+bool att_bench_options_in_place(const att_bench_options_t *options, int i);
 int att_bench_options_ranks(const att_bench_options_t *options);
 
 /* 0; or -ATT_EUSAGE with one line; empty text: help was asked for. Strings point into argv. */

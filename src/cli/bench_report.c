@@ -52,6 +52,10 @@ static void number(double value, int width, char *text, size_t size)
 static void print_side(const att_bench_side_t *side)
 {
     char time[32], algbw[32], busbw[32];
+    if (!side->measured) {
+        printf("  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
+        return;
+    }
     number(side->time_us, 7, time, sizeof time);
     number(side->algbw_gbs, 6, algbw, sizeof algbw);
     number(side->busbw_gbs, 6, busbw, sizeof busbw);
@@ -64,6 +68,8 @@ static void print_side(const att_bench_side_t *side)
 
 static json_t *json_side(const att_bench_side_t *side)
 {
+    if (!side->measured)
+        return json_null();
     return json_pack("{s:f, s:f, s:f, s:o}", "time", side->time_us, "alg_bw", side->algbw_gbs,
                      "bus_bw", side->busbw_gbs, "nwrong",
                      side->checked ? json_integer((json_int_t)side->wrong) : json_null());
@@ -100,7 +106,7 @@ void att_bench_report_row(att_bench_report_t *report, int row, int round,
     att_bench_report_count(report, sides);
     for (int i = 0; i < 2; i++) {
         report->busbw_sum += sides[i].busbw_gbs;
-        report->busbw_count++;
+        report->busbw_count += sides[i].measured;
     }
     json_t *line =
         json_pack("{s:i, s:s, s:I, s:I, s:s, s:s, s:i, s:o, s:o}", "round", round, "collective",

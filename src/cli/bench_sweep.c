@@ -47,8 +47,8 @@ static int apply(struct sweep *s, att_setting_t setting, att_error_t *error)
     return rc == 0 ? meet(s, error) : rc;
 }
 
-/* The driver's own time of `batch` calls, over its ranks. Out-of-place and in-place in turn, as the
- * ordinary run has both: for some settings they differ. */
+/* The driver's own time of `batch` calls, over its ranks, of the kinds that --place names, as the
+ * ordinary run has them: for some settings they differ. */
 static int time_with_events(struct sweep *s, const struct row *row, int batch, double *us,
                             att_error_t *error)
 {
@@ -63,7 +63,8 @@ static int time_with_events(struct sweep *s, const struct row *row, int batch, d
             rc = ops->event_record(state, d->ranks[i].start, d->ranks[i].stream, error);
     }
     for (int i = 0; rc == 0 && i < batch; i++)
-        rc = att_bench_driver_call(d, row->shape, i % 2 != 0, error);
+        rc = att_bench_driver_call(d, row->shape, att_bench_options_in_place(s->job->options, i),
+                                   error);
     for (int i = 0; rc == 0 && i < d->rank_count; i++) {
         rc = ops->select(state, d->ranks[i].device_index, error);
         if (rc == 0)
@@ -86,7 +87,8 @@ static int time_with_clock(struct sweep *s, const struct row *row, int batch, do
     uint64_t start = att_bench_driver_now(s->driver);
     int rc = ATT_OK;
     for (int i = 0; rc == 0 && i < batch; i++)
-        rc = att_bench_driver_call(s->driver, row->shape, i % 2 != 0, error);
+        rc = att_bench_driver_call(s->driver, row->shape,
+                                   att_bench_options_in_place(s->job->options, i), error);
     if (rc == 0)
         rc = att_bench_driver_wait(s->driver, error);
     *us = (double)(att_bench_driver_now(s->driver) - start) / 1000.0;
@@ -116,7 +118,8 @@ static int sample_candidate(struct sweep *s, const struct row *row, att_candidat
 {
     int rc = apply(s, c->setting, error);
     for (int i = 0; rc == 0 && i < discard; i++)
-        rc = att_bench_driver_call(s->driver, row->shape, false, error);
+        rc = att_bench_driver_call(s->driver, row->shape,
+                                   att_bench_options_in_place(s->job->options, 0), error);
     if (rc == 0)
         rc = att_bench_driver_wait(s->driver, error);
     if (rc == 0)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define DEFINITION                                                                                 \
-    "a sample is the time of `batch` calls, out-of-place and in-place in turn, after a meeting "   \
+    "a sample is the time of `batch` calls, of the kinds that --place names in turn, after a meeting "   \
     "of "                                                                                          \
     "all ranks, divided by batch; on each rank between two CUDA events (or by the fabric's "       \
     "clock); the smallest over the ranks, "                                                        \

@@ -55,9 +55,11 @@ static void watch(struct table *t, const att_shape_t *shape, const att_bench_sid
     if (interval <= 0 || (double)(now - t->watched_ns) * 1e-9 < interval)
         return;
     t->watched_ns = now;
-    printf("# %7.1f s  %-13s %12zu B  busbw out-of-place %8.2f  in-place %8.2f GB/s\n",
-           elapsed_s(t), att_shape_title(shape), shape->bytes, sides[0].busbw_gbs,
-           sides[1].busbw_gbs);
+    printf("# %7.1f s  %-13s %12zu B  busbw", elapsed_s(t), att_shape_title(shape), shape->bytes);
+    for (int i = 0; i < 2; i++)
+        if (sides[i].measured)
+            printf(" %s %8.2f ", i == 0 ? "out-of-place" : "in-place", sides[i].busbw_gbs);
+    printf("GB/s\n");
     fflush(stdout);
 }
 
@@ -84,12 +86,13 @@ static int run_row(struct table *t, int row, int round, uint64_t word, att_error
 {
     const att_bench_job_t *job = t->driver->job;
     const att_shape_t *shape = &job->rows[row];
-    att_bench_side_t sides[2];
+    att_bench_side_t sides[2] = {{0}};
     uint64_t begin = att_clock_ns();
     int rc = ATT_OK;
     for (int side = 0; rc == 0 && side < 2; side++)
-        rc = att_bench_measure(t->driver, shape, side == 1, (word & WORD_CHECK) != 0, &sides[side],
-                               error);
+        if ((int)job->options->place & 1 << side)
+            rc = att_bench_measure(t->driver, shape, side == 1, (word & WORD_CHECK) != 0,
+                                   &sides[side], error);
     if (rc == 0)
         rc = refuse_unavailable(t, shape, error);
     if (rc != 0 || !is_first(t))

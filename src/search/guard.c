@@ -32,13 +32,13 @@ static void take(att_guard_side_t *side, const att_play_t *play)
 att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list)
 {
     for (uint32_t i = 0; i + 1 < list->count; i += 2) {
-        double median[2];
+        double us[2];
         for (uint32_t k = 0; k < 2; k++) {
             const att_play_t *play = &list->plays[i + k];
-            median[play->index] = att_median(play->samples_us, play->count);
+            us[play->index] = att_midmean(play->samples_us, play->count);
             take(&guard->sides[play->index], play);
         }
-        att_comparison_add(&guard->comparison, median[0], median[1]);
+        att_comparison_add(&guard->comparison, us[0], us[1]);
     }
     return att_comparison_look(&guard->comparison);
 }

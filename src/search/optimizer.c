@@ -177,6 +177,7 @@ static att_yardstick_t yardstick(const struct att_optimizer *o)
     const att_ranking_t *ranking = &o->study.ranking;
     bool faster = ranking->count > 0 && ranking->entries[0].score < 1;
     return (att_yardstick_t){.incumbent_us = att_window_median(&o->window),
+                             .incumbent_mid_us = att_window_midmean(&o->window),
                              .incumbent_count = o->window.count,
                              .best = faster ? ranking->entries[0].score : 1,
                              .spread = att_window_spread(&o->window),
@@ -345,7 +346,9 @@ static void finish_list(struct att_optimizer *o)
             o->lists_without = 0;
         }
     }
-    if (o->phase == ATT_PHASE_GUARD)
+    if (o->phase == ATT_PHASE_FINAL)
+        att_race_judge(&o->race);
+    else if (o->phase == ATT_PHASE_GUARD)
         guard_ran(o, &list);
 }
 

@@ -2,6 +2,8 @@
 
 #include "search/statistics.h"
 
+#include <math.h>
+
 static void move_up(att_ranking_t *ranking, uint32_t i)
 {
     for (; i > 0 && ranking->entries[i].score < ranking->entries[i - 1].score; i--) {
@@ -74,19 +76,69 @@ void att_race_begin(att_race_t *race, const att_ranking_t *ranking, const att_se
         add_runner(race, extra[i]);
 }
 
+static double duration_of(const att_runner_t *runner)
+{
+    return att_midmean(runner->samples_us, runner->count);
+}
+
+/* Relative standard error of the duration; 1.25 is the loss of a trimmed mean against a mean for
+ * normal noise, at most. */
+static double error_of(const att_runner_t *runner)
+{
+    return 1.25 * att_relative_spread(runner->samples_us, runner->count) / sqrt(runner->count);
+}
+
+static const att_runner_t *fastest_of(const att_race_t *race)
+{
+    const att_runner_t *fastest = NULL;
+    for (uint32_t i = 0; i < race->count; i++) {
+        const att_runner_t *r = &race->runners[i];
+        if (!r->out && r->count >= ATT_RACE_LEAST &&
+            (fastest == NULL || duration_of(r) < duration_of(fastest)))
+            fastest = r;
+    }
+    return fastest;
+}
+
+/* More samples of it may change the outcome. */
+static bool is_open(const att_race_t *race, const att_runner_t *runner)
+{
+    if (runner->out || runner->count >= ATT_RACE_MOST)
+        return false;
+    if (runner->count < ATT_RACE_SAMPLES)
+        return true;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < race->count; i++)
+        left += !race->runners[i].out;
+    return left > 1 && error_of(runner) > ATT_RACE_TIE;
+}
+
+void att_race_judge(att_race_t *race)
+{
+    const att_runner_t *best = fastest_of(race);
+    for (uint32_t i = 0; best != NULL && i < race->count; i++) {
+        att_runner_t *r = &race->runners[i];
+        if (r == best || r->out || r->count < ATT_RACE_SAMPLES)
+            continue;
+        double margin = ATT_RACE_OUT * hypot(error_of(r), error_of(best));
+        margin = margin < 2 * ATT_RACE_TIE ? 2 * ATT_RACE_TIE : margin;
+        r->out = duration_of(r) > duration_of(best) * (1 + margin);
+    }
+}
+
 bool att_race_over(const att_race_t *race)
 {
-    bool complete = true;
+    bool open = false;
     for (uint32_t i = 0; i < race->count; i++)
-        complete = complete && race->runners[i].count >= ATT_RACE_SAMPLES;
-    return complete || race->count < 2 || race->lists == ATT_RACE_LISTS;
+        open = open || is_open(race, &race->runners[i]);
+    return !open || race->count < 2 || race->lists == ATT_RACE_LISTS;
 }
 
 void att_race_list(att_race_t *race, att_playlist_t *list)
 {
     uint32_t short_of[1 + ATT_RACE_CANDIDATES + 2], n = 0;
     for (uint32_t i = 0; i < race->count; i++)
-        if (race->runners[i].count < ATT_RACE_SAMPLES)
+        if (is_open(race, &race->runners[i]))
             short_of[n++] = i;
     if (n == 0)
         return;
@@ -96,9 +148,9 @@ void att_race_list(att_race_t *race, att_playlist_t *list)
     for (uint32_t round = 0; round < rounds; round++)
         for (uint32_t k = 0; k < n; k++) {
             /* Rotated, so that nobody always runs behind the same neighbour. */
-            uint32_t i = short_of[(k + round) % n];
-            uint32_t missing = ATT_RACE_SAMPLES - race->runners[i].count;
-            uint32_t samples = (missing + rounds - 1) / rounds;
+            uint32_t i = short_of[(k + round) % n], have = race->runners[i].count;
+            uint32_t goal = have < ATT_RACE_SAMPLES ? ATT_RACE_SAMPLES : ATT_RACE_MOST;
+            uint32_t samples = (goal - have + rounds - 1) / rounds;
             samples = samples < 2 ? 2 : samples > ATT_RACE_BLOCK ? ATT_RACE_BLOCK : samples;
             att_playlist_add(list, race->runners[i].setting, list->discard + samples,
                              ATT_PLAY_FINALIST, i);
@@ -117,27 +169,16 @@ void att_race_ran(att_race_t *race, const att_play_t *play)
 
 uint32_t att_race_winner(const att_race_t *race)
 {
-    uint32_t winner = 0;
-    double fastest = 0;
-    for (uint32_t i = 0; i < race->count; i++) {
-        const att_runner_t *runner = &race->runners[i];
-        if (runner->count < ATT_RACE_LEAST)
-            continue;
-        double median = att_median(runner->samples_us, runner->count);
-        if (fastest == 0 || median < fastest) {
-            fastest = median;
-            winner = i;
-        }
-    }
-    if (winner == 0)
+    const att_runner_t *fastest = fastest_of(race), *winner = fastest;
+    if (fastest == NULL || fastest == race->runners)
         return 0;
     for (uint32_t i = 1; i < race->count; i++) {
-        const att_runner_t *runner = &race->runners[i];
-        uint16_t channels = runner->setting.channels;
-        if (runner->count >= ATT_RACE_LEAST && channels != 0 &&
-            channels < race->runners[winner].setting.channels &&
-            att_median(runner->samples_us, runner->count) <= fastest * (1 + ATT_RACE_TIE))
-            winner = i;
+        const att_runner_t *r = &race->runners[i];
+        uint16_t channels = r->setting.channels;
+        if (!r->out && r->count >= ATT_RACE_LEAST && channels != 0 &&
+            channels < winner->setting.channels &&
+            duration_of(r) <= duration_of(fastest) * (1 + ATT_RACE_TIE))
+            winner = r;
     }
-    return winner;
+    return (uint32_t)(winner - race->runners);
 }

@@ -1,6 +1,10 @@
 /*
  * ranking: the fastest settings of a search, and the race among the best few of them against
  * NCCL's choice that picks the one for the guard.
+ *
+ * A race runs all of them interleaved. Who is behind the fastest by more than the noise is out, so
+ * that samples go to those that are still close; it ends when one is left, or the others are known
+ * well enough to call them equal, or at ATT_RACE_MOST samples.
  */
 #ifndef ATT_SEARCH_RANKING_H
 #define ATT_SEARCH_RANKING_H
@@ -13,14 +17,16 @@
 
 #define ATT_RANKING_ROOM    12
 #define ATT_RANKING_OF_PAIR 4     /* of one algorithm and protocol: neighbours crowd others out */
-#define ATT_RACE_CANDIDATES 6     /* + NCCL's choice */
-#define ATT_RACE_OF_PAIR    3     /* of one algorithm and protocol */
+#define ATT_RACE_CANDIDATES 9     /* + NCCL's choice */
+#define ATT_RACE_OF_PAIR    4     /* of one algorithm and protocol */
 #define ATT_RACE_BLOCK      5     /* usable samples of a runner in a row, at most */
-#define ATT_RACE_SAMPLES    12    /* usable, of each runner */
+#define ATT_RACE_SAMPLES    12    /* usable, of each runner before it can be out */
+#define ATT_RACE_MOST       48    /* usable, of each runner that stays in */
 #define ATT_RACE_LEAST      6     /* a runner with fewer after the last list is left out */
-#define ATT_RACE_LISTS      6     /* lists before the race is decided with what there is */
+#define ATT_RACE_LISTS      16    /* lists before the race is decided with what there is */
 #define ATT_RACE_NEAR       1.10  /* only what came this close to the fastest runs */
-#define ATT_RACE_TIE        0.005 /* medians this close are equal: fewer channels win */
+#define ATT_RACE_OUT        2.5   /* standard errors behind the fastest: out */
+#define ATT_RACE_TIE        0.005 /* durations this close are equal: fewer channels win */
 
 typedef struct att_ranked {
     att_setting_t setting;
@@ -38,6 +44,7 @@ void att_ranking_add(att_ranking_t *ranking, att_setting_t setting, double score
 
 typedef struct att_runner {
     att_setting_t setting;
+    bool out;
     uint32_t count;
     uint32_t calls;
     uint64_t first_call;
@@ -54,7 +61,9 @@ typedef struct att_race {
 /* NCCL's choice, the best few of the ranking, and the extra settings (KEEP is skipped). */
 void att_race_begin(att_race_t *race, const att_ranking_t *ranking, const att_setting_t *extra,
                     uint32_t extra_count);
-/* Every runner has its samples, or the lists are used up. */
+/* A list of it has ended (every entry went to att_race_ran): who is out? */
+void att_race_judge(att_race_t *race);
+/* Nobody needs more samples, or the lists are used up. */
 bool att_race_over(const att_race_t *race);
 /* Append the blocks that are still needed, interleaved. */
 void att_race_list(att_race_t *race, att_playlist_t *list);

@@ -38,6 +38,14 @@ double att_median(const double *values, uint32_t count)
     return middle(copy, count);
 }
 
+double att_midmean(const double *values, uint32_t count)
+{
+    double copy[MOST];
+    count = sorted(values, count, copy);
+    uint32_t cut = count / 4;
+    return att_mean(copy + cut, count - 2 * cut);
+}
+
 double att_mean(const double *values, uint32_t count)
 {
     double sum = 0;

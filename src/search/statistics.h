@@ -10,6 +10,10 @@
 /* Of `count` values in any order; 0 for none. */
 double att_median(const double *values, uint32_t count);
 double att_mean(const double *values, uint32_t count);
+/* Mean of the middle half (the interquartile mean). Beside other work durations cluster around
+ * several values, between which the median of a few samples jumps; this one moves with the share of
+ * each, as total time does, and still ignores a quarter of outliers on either side. */
+double att_midmean(const double *values, uint32_t count);
 /* Sample standard deviation (divisor count - 1); 0 below two values. */
 double att_stddev(const double *values, uint32_t count);
 /* Relative spread around the median: 1.4826 * median(|x - median|) / median, which is the

@@ -1,5 +1,7 @@
 #include "search/study.h"
 
+#include "search/statistics.h"
+
 int att_study_begin(att_study_t *study, struct att_strategy_host *host, const char *strategy,
                     const att_space_t *space, uint64_t seed)
 {
@@ -53,7 +55,8 @@ static void tell(att_study_t *study, uint32_t index, att_outcome_t outcome,
     att_trial_result(trial, outcome, y->incumbent_us, y->incumbent_count, &result);
     study->told++;
     if (outcome == ATT_OUTCOME_OK && y->incumbent_us > 0)
-        att_ranking_add(&study->ranking, trial->setting, result.median_us / y->incumbent_us);
+        att_ranking_add(&study->ranking, trial->setting,
+                        att_midmean(trial->samples_us, trial->count) / y->incumbent_mid_us);
     study->on_tell(study->context, trial, &result);
     if (att_search_tell(study->search, &trial->setting, &result, &study->why) != ATT_OK)
         study->state = ATT_STUDY_FAILED;

@@ -29,6 +29,7 @@ typedef struct att_open_trial {
 /* What a trial is measured against. */
 typedef struct att_yardstick {
     double incumbent_us;      /* median of the setting in force between lists, measured recently */
+    double incumbent_mid_us;  /* midmean of the same samples */
     uint32_t incumbent_count; /* samples in it */
     double best;         /* best duration over incumbent_us so far; 1 when nothing was faster */
     double spread;       /* relative noise of single samples */

@@ -23,6 +23,11 @@ static inline double att_window_median(const att_window_t *window)
     return att_median(window->values, window->count);
 }
 
+static inline double att_window_midmean(const att_window_t *window)
+{
+    return att_midmean(window->values, window->count);
+}
+
 static inline double att_window_spread(const att_window_t *window)
 {
     return att_relative_spread(window->values, window->count);

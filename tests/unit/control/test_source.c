@@ -56,11 +56,21 @@ static void back_to_back_calls_are_timed_start_to_start(void **state)
     assert_int_equal(att_source_sample(&s, &next, &call, &us), 0);
 }
 
+/* Beside other work the blocks wait for multiprocessors: twice the stamps and more, and it counts. */
+static void waiting_for_multiprocessors_is_part_of_a_call(void **state)
+{
+    (void)state;
+    att_source_t s;
+    watch(&s, 250000);
+    assert_int_equal(att_source_choose(&s, false), UINT32_MAX);
+    assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
+}
+
 static void calls_with_gaps_leave_ring_only(void **state)
 {
     (void)state;
     att_source_t s;
-    watch(&s, 160000);
+    watch(&s, 320000);
     uint32_t pairs = att_source_choose(&s, false);
     assert_int_equal(s.reduction, ATT_REDUCTION_COMMON);
     assert_true(pairs & ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_LL));
@@ -87,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(back_to_back_calls_are_timed_start_to_start),
+        cmocka_unit_test(waiting_for_multiprocessors_is_part_of_a_call),
         cmocka_unit_test(calls_with_gaps_leave_ring_only),
         cmocka_unit_test(whole_stamps_are_used_as_they_are),
     };

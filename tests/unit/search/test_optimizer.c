@@ -49,8 +49,8 @@ static void a_sequential_search_wastes_no_calls(void **state)
     att_optimizer_config_t config = config_of("script:play=8/0+4/0+16/0");
     job_t job = job_of(&config);
     job_run(&job, 2000);
-    /* Full trial 3 + 4, two clearly worse ones 3 each, one guard list of 14 blocks of 3. */
-    assert_int_equal(status_of(&job).calls, 7 + 3 + 3 + 42);
+    /* Full trial 3 + 4, two clearly worse ones 3 each, one guard list of 14 blocks of 5. */
+    assert_int_equal(status_of(&job).calls, 7 + 3 + 3 + 70);
     end(&job);
 }
 

@@ -13,6 +13,10 @@ static void medians(void **state)
     assert_float_equal(att_median((double[]){4, 1}, 2), 2.5, 0);
     assert_float_equal(att_median((double[]){9, 1, 5}, 3), 5, 0);
     assert_float_equal(att_median(NULL, 0), 0, 0);
+    assert_float_equal(att_midmean(NULL, 0), 0, 0);
+    assert_float_equal(att_midmean((double[]){4, 1, 10}, 3), 5, 1e-12);
+    assert_float_equal(att_midmean((double[]){900, 4, 0, 6}, 4), 5, 1e-12);
+    assert_float_equal(att_midmean((double[]){9, 1, 1, 1, 1, 3, 3, 1e9}, 8), 2, 1e-12);
 }
 
 static void moments(void **state)
