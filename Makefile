@@ -10,7 +10,7 @@ help:
 	@echo 'make demo        build attune, tune modelled and real collectives with it (no GPU needed)'
 	@echo 'make check       unit and system tests, also with address and undefined-behaviour checks'
 	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
-	@echo 'make bench       what attune costs: build/bench/hook.json'
+	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json'
 	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
 	@echo 'make packages    install the Debian packages that all of this needs'
 	@echo 'make clean       remove build/'
@@ -33,6 +33,7 @@ check-deep: packages
 
 bench: build
 	@cmake --build build/release --target bench-hook
+	@cmake --build build/release --target bench-agent
 
 install: BUILD_OPTIONS = '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 install: build

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TURN_RECORDS 256 /* taken from one ring before the next one has its turn */
+
 /* Entries 0..done of a table were taken up; an entry beyond may be taken up already (bit set) while
  * an earlier one is still being filled by its hook. */
 typedef struct cursor {
@@ -147,22 +149,32 @@ uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn eac
 {
     att_segment_memory_t *m = node->memory;
     uint32_t count = atomic_load(&m->header.process_count);
-    uint64_t taken = 0;
-    node->fullest = 0;
-    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++) {
-        /* A process that has ended may have left records. */
-        uint32_t state = atomic_load_explicit(&m->processes[p].state, memory_order_acquire);
-        if (state != ATT_ENTRY_LIVE && state != ATT_ENTRY_RETIRED)
-            continue;
-        att_record_t record;
-        uint32_t held = 0;
-        for (; held < limit && att_ring_get(&m->rings[p], &record); held++)
-            if (record.task < ATT_TASKS && record.member < ATT_MEMBERS)
-                each(context, &record);
-        taken += held;
-        if (held > node->fullest)
-            node->fullest = held;
+    if (count > ATT_PROCESSES)
+        count = ATT_PROCESSES;
+    uint32_t held[ATT_PROCESSES] = {0};
+    uint64_t taken = 0, before = 1;
+    /* In turns: the records of a call must not be farther apart than the reduction's window. */
+    for (uint32_t turn = 0; before > 0 && turn < limit; turn += TURN_RECORDS) {
+        before = taken;
+        for (uint32_t p = 0; p < count; p++) {
+            /* A process that has ended may have left records. */
+            uint32_t state = atomic_load_explicit(&m->processes[p].state, memory_order_acquire);
+            if (state != ATT_ENTRY_LIVE && state != ATT_ENTRY_RETIRED)
+                continue;
+            att_record_t record;
+            for (uint32_t i = 0; i < TURN_RECORDS && att_ring_get(&m->rings[p], &record); i++) {
+                held[p]++;
+                taken++;
+                if (record.task < ATT_TASKS && record.member < ATT_MEMBERS)
+                    each(context, &record);
+            }
+        }
+        before = taken - before;
     }
+    node->fullest = 0;
+    for (uint32_t p = 0; p < count; p++)
+        if (held[p] > node->fullest)
+            node->fullest = held[p];
     return taken;
 }
 

@@ -69,6 +69,7 @@ struct att_registry {
     observed_t *observed[OBSERVED_TASKS];
     uint32_t observed_count;
     uint64_t flushed_ns;
+    uint32_t urgent; /* messages that somebody waits for, in this step */
 };
 
 int att_registry_create(struct att_messenger *messenger, struct att_node *node,
@@ -313,6 +314,7 @@ static void on_message(void *context, uint32_t from, const void *bytes, uint32_t
         return;
     memcpy(&m, bytes, size);
     size_t body = size - offsetof(message_t, body);
+    r->urgent += m.type != PARTS; /* samples may wait, they come in lots */
     if (m.type == REGISTER && m.ranks > 0 && m.count <= body / sizeof m.body.rank[0])
         on_register(r, from, &m);
     else if (m.type == MEMBERS)
@@ -332,7 +334,9 @@ uint32_t att_registry_step(struct att_registry *r, uint64_t now_ns)
     }
     for (uint32_t g = 0; g < att_node_group_count(r->node); g++)
         register_group(r, g);
-    return att_messenger_poll(r->messenger, on_message, r);
+    r->urgent = 0;
+    att_messenger_poll(r->messenger, on_message, r);
+    return r->urgent;
 }
 
 uint32_t att_registry_spans(const struct att_registry *r, uint32_t group)

@@ -19,7 +19,8 @@ int att_registry_create(struct att_messenger *messenger, struct att_node *node,
                         struct att_registry **registry, att_error_t *error);
 void att_registry_destroy(struct att_registry *registry); /* NULL is fine */
 
-/* Register what is new, send, receive. Returns how many messages came. */
+/* Register what is new, send, receive. Returns how many messages came that somebody waits
+ * for: parts of calls do not count. */
 uint32_t att_registry_step(struct att_registry *registry, uint64_t now_ns);
 /* A record of a task that is not led as a local task. */
 void att_registry_record(struct att_registry *registry, const att_record_t *record);

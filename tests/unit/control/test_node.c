@@ -54,6 +54,60 @@ static void waits_for_entries_being_filled(void **state)
     assert_int_equal(att_node_scan(node), 0);
 }
 
+/* --- draining --- */
+
+enum { RECORDS = 3000 };
+static uint64_t last_call[2], farthest, taken[2];
+
+static void note_record(void *context, const att_record_t *record)
+{
+    (void)context;
+    assert_int_equal(record->call, taken[record->process]);
+    taken[record->process]++;
+    last_call[record->process] = record->call;
+    uint64_t distance =
+        last_call[0] > last_call[1] ? last_call[0] - last_call[1] : last_call[1] - last_call[0];
+    if (distance > farthest)
+        farthest = distance;
+}
+
+static void fill_rings(void)
+{
+    memset(taken, 0, sizeof taken);
+    memset(last_call, 0, sizeof last_call);
+    farthest = 0;
+    for (uint32_t p = 0; p < 2; p++) {
+        assert_int_equal(att_segment_add_process(memory, "job"), p);
+        for (uint64_t call = 0; call < RECORDS; call++) {
+            att_record_t record = {.call = call, .process = p};
+            assert_true(att_ring_put(&memory->rings[p], &record));
+        }
+    }
+}
+
+static void drains_rings_in_turns(void **state)
+{
+    (void)state;
+    fill_rings();
+    assert_int_equal(att_node_drain(node, ATT_RING, note_record, NULL), 2 * RECORDS);
+    assert_int_equal(taken[0], RECORDS);
+    assert_int_equal(taken[1], RECORDS);
+    assert_int_equal(att_node_fullest(node), RECORDS);
+    /* Well inside of the window in which the ranks of a call must meet. */
+    assert_true(farthest <= 512);
+    assert_int_equal(att_node_drain(node, ATT_RING, note_record, NULL), 0);
+    assert_int_equal(att_node_fullest(node), 0);
+}
+
+static void drains_what_a_process_left_behind(void **state)
+{
+    (void)state;
+    fill_rings();
+    atomic_store(&memory->processes[1].state, ATT_ENTRY_RETIRED);
+    att_node_drain(node, ATT_RING, note_record, NULL);
+    assert_int_equal(taken[1], RECORDS);
+}
+
 static uint32_t ten_channels(void *context, uint32_t group)
 {
     (void)context;
@@ -126,6 +180,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_device_has_no_ceiling, setup, teardown),
         cmocka_unit_test_setup_teardown(foreign_indices_are_ignored, setup, teardown),
         cmocka_unit_test_setup_teardown(late_processes_get_the_timing_word, setup, teardown),
+        cmocka_unit_test_setup_teardown(drains_rings_in_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(drains_what_a_process_left_behind, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
