@@ -161,8 +161,15 @@ typedef struct att_strategy {
     int (*load)(void *state, const void *buffer, uint64_t length);
 
     void (*destroy)(void *state); /* NULL is fine */
+
+    /* Optional (NULL, or left out: `size` ends before it): samples taken outside of this search
+     * that it has used so far, for instance the recorded ones that a model was trained on. Whoever
+     * compares strategies charges each of them as one call of the job. */
+    uint64_t (*offline_samples)(void *state);
 } att_strategy_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 104, "strategy ABI 1");
+_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 112, "strategy ABI 1");
+
+#define ATT_STRATEGY_SIZE_LEAST offsetof(att_strategy_t, offline_samples)
 
 #define ATT_STRATEGY_SYMBOL "attune_strategy"
 #define ATT_STRATEGY_EXPORT __attribute__((visibility("default")))
