@@ -166,10 +166,18 @@ typedef struct att_strategy {
      * that it has used so far, for instance the recorded ones that a model was trained on. Whoever
      * compares strategies charges each of them as one call of the job. */
     uint64_t (*offline_samples)(void *state);
+
+    /* Optional, likewise: how many usable samples the trial of this setting, given by the latest
+     * ask, is to take: 1..ATT_STRATEGY_SAMPLES. 0: as many as the user wants (--samples). */
+    uint32_t (*samples)(void *state, const att_setting_t *setting);
 } att_strategy_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 112, "strategy ABI 1");
+_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 120, "strategy ABI 1");
 
 #define ATT_STRATEGY_SIZE_LEAST offsetof(att_strategy_t, offline_samples)
+/* An optional op at the end that the plugin's struct has. */
+#define ATT_STRATEGY_HAS(s, op)                                                                    \
+    ((s)->size >= offsetof(att_strategy_t, op) + sizeof((s)->op) && (s)->op != NULL)
+#define ATT_STRATEGY_SAMPLES    64u /* of one trial at most */
 
 #define ATT_STRATEGY_SYMBOL "attune_strategy"
 #define ATT_STRATEGY_EXPORT __attribute__((visibility("default")))

@@ -128,8 +128,15 @@ int att_instance_sane(const att_space_t *space, const att_setting_t *settings, u
     return ATT_OK;
 }
 
-int att_instance_ask(struct att_instance *instance, att_setting_t *settings, uint32_t most,
-                     uint32_t *count, att_error_t *error)
+static uint32_t samples_of(const struct att_instance *instance, const att_setting_t *setting)
+{
+    const att_strategy_t *s = instance->strategy;
+    uint32_t samples = ATT_STRATEGY_HAS(s, samples) ? s->samples(instance->state, setting) : 0;
+    return samples < ATT_STRATEGY_SAMPLES ? samples : ATT_STRATEGY_SAMPLES;
+}
+
+int att_instance_ask(struct att_instance *instance, att_setting_t *settings, uint32_t *samples,
+                     uint32_t most, uint32_t *count, att_error_t *error)
 {
     if (!(instance->strategy->flags & ATT_STRATEGY_BATCH) && most > 1)
         most = 1;
@@ -138,9 +145,12 @@ int att_instance_ask(struct att_instance *instance, att_setting_t *settings, uin
     if (code != ATT_STRATEGY_OK)
         return op_failed(instance, "ask", code, error);
     int rc = att_instance_sane(instance->space, settings, most, given, error);
-    if (rc == ATT_OK)
-        *count = given;
-    return rc;
+    if (rc != ATT_OK)
+        return rc;
+    for (uint32_t i = 0; i < given; i++)
+        samples[i] = samples_of(instance, &settings[i]);
+    *count = given;
+    return ATT_OK;
 }
 
 int att_instance_tell(struct att_instance *instance, const att_setting_t *setting,
@@ -153,8 +163,7 @@ int att_instance_tell(struct att_instance *instance, const att_setting_t *settin
 uint64_t att_instance_offline_samples(const struct att_instance *instance)
 {
     const att_strategy_t *s = instance->strategy;
-    return s->size >= sizeof *s && s->offline_samples != NULL ? s->offline_samples(instance->state)
-                                                              : 0;
+    return ATT_STRATEGY_HAS(s, offline_samples) ? s->offline_samples(instance->state) : 0;
 }
 
 int att_instance_best(struct att_instance *instance, att_setting_t *best, att_error_t *error)

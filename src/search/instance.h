@@ -17,9 +17,10 @@ int att_instance_create(const char *path, const char *spec, const att_space_t *s
 int att_instance_check(const char *path, const char *spec, att_error_t *error);
 void att_instance_destroy(struct att_instance *instance); /* NULL is fine */
 
-/* A strategy without ATT_STRATEGY_BATCH is asked for one setting at a time. */
-int att_instance_ask(struct att_instance *instance, att_setting_t *settings, uint32_t most,
-                     uint32_t *count, att_error_t *error);
+/* A strategy without ATT_STRATEGY_BATCH is asked for one setting at a time. samples[i]: usable
+ * samples that it wants for settings[i], 0 = as many as the user wants. */
+int att_instance_ask(struct att_instance *instance, att_setting_t *settings, uint32_t *samples,
+                     uint32_t most, uint32_t *count, att_error_t *error);
 int att_instance_tell(struct att_instance *instance, const att_setting_t *setting,
                       const att_result_t *result, att_error_t *error);
 int att_instance_best(struct att_instance *instance, att_setting_t *best, att_error_t *error);

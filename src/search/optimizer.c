@@ -96,10 +96,6 @@ static void on_tell(void *context, const att_open_trial_t *trial, const att_resu
 {
     struct att_optimizer *o = context;
     o->status.trials++;
-    const att_ranking_t *ranking = &o->study.ranking;
-    if (ranking->count > 0)
-        o->status.best =
-            ranking->entries[0].score < 1 ? ranking->entries[0].setting : ATT_SETTING_KEEP;
     log_line(o, trial->setting, trial->first_call, trial->calls, result);
 }
 
@@ -181,8 +177,7 @@ static att_yardstick_t yardstick(const struct att_optimizer *o)
                              .incumbent_count = o->window.count,
                              .best = faster ? ranking->entries[0].score : 1,
                              .spread = att_window_spread(&o->window),
-                             .max_slowdown = o->config.max_slowdown,
-                             .samples = (uint32_t)o->config.samples};
+                             .max_slowdown = o->config.max_slowdown};
 }
 
 /* ---- how a search ends ---- */
@@ -324,6 +319,15 @@ static void account(struct att_optimizer *o, const att_play_t *play)
         o->excess += 0.2 * ((lost > 0 ? lost / (play->seen * base) : 0) - o->excess);
 }
 
+/* The strategy knows best what to believe of noisy samples; without its word the ranking counts. */
+static void note_best(struct att_optimizer *o)
+{
+    const att_ranking_t *ranking = &o->study.ranking;
+    o->status.best = att_study_best(&o->study);
+    if (att_setting_is_keep(o->status.best) && ranking->count > 0 && ranking->entries[0].score < 1)
+        o->status.best = ranking->entries[0].setting;
+}
+
 /* Every entry of the list in force has ended. */
 static void finish_list(struct att_optimizer *o)
 {
@@ -350,6 +354,8 @@ static void finish_list(struct att_optimizer *o)
         att_race_judge(&o->race);
     else if (o->phase == ATT_PHASE_GUARD)
         guard_ran(o, &list);
+    else if (o->phase == ATT_PHASE_SEARCH)
+        note_best(o);
 }
 
 static void progress(struct att_optimizer *o)

@@ -42,6 +42,7 @@ struct att_search {
     uint32_t most;
     bool answered;
     att_setting_t settings[MOST_SETTINGS];
+    uint32_t samples[MOST_SETTINGS];
     uint32_t count;
     att_setting_t best;
     int failed; /* sticky */
@@ -280,8 +281,8 @@ int att_search_ask(struct att_search *search, uint32_t max, att_error_t *error)
         return ATT_OK;
     }
     uint64_t begin_ns = att_clock_ns();
-    search->failed = att_instance_ask(search->instance, search->settings, search->most,
-                                      &search->count, &search->why);
+    search->failed = att_instance_ask(search->instance, search->settings, search->samples,
+                                      search->most, &search->count, &search->why);
     search->host->usage.ask_ns += att_clock_ns() - begin_ns;
     search->host->usage.asks++;
     uint64_t offline = att_instance_offline_samples(search->instance);
@@ -303,6 +304,7 @@ static int take(struct att_search *search, const att_worker_answer_t *head, att_
         return att_instance_sane(search->space, NULL, search->most, head->count, &search->why);
     att_setting_t best;
     att_wire_read(body, search->settings, head->count * sizeof *search->settings);
+    att_wire_read(body, search->samples, head->count * sizeof *search->samples);
     att_wire_read(body, &best, sizeof best);
     if (body->bad)
         return att_fail(&search->why, ATT_EPLUGIN, "the strategy's process broke the protocol");
@@ -337,6 +339,12 @@ int att_search_poll(struct att_search *search, att_setting_t *settings, uint32_t
     *count = search->count;
     search->asked = false;
     return 1;
+}
+
+uint32_t att_search_samples(const struct att_search *search, uint32_t index)
+{
+    uint32_t samples = index < search->count ? search->samples[index] : 0;
+    return samples < ATT_STRATEGY_SAMPLES ? samples : ATT_STRATEGY_SAMPLES;
 }
 
 int att_search_tell(struct att_search *search, const att_setting_t *setting,

@@ -41,6 +41,8 @@ int att_search_begin(struct att_strategy_host *host, const char *spec, const att
 int att_search_ask(struct att_search *search, uint32_t max, att_error_t *error); /* send */
 int att_search_poll(struct att_search *search, att_setting_t *settings, uint32_t *count,
                     att_error_t *error); /* count = 0: finished, or waiting for open questions */
+/* Usable samples that the strategy wants for a setting of the latest answer; 0: no wish. */
+uint32_t att_search_samples(const struct att_search *search, uint32_t index);
 int att_search_tell(struct att_search *search, const att_setting_t *setting,
                     const att_result_t *result, att_error_t *error);
 int att_search_best(struct att_search *search, att_setting_t *best, att_error_t *error);

@@ -93,8 +93,11 @@ att_study_state_t att_study_converse(att_study_t *study, const att_yardstick_t *
         return study->state = ATT_STUDY_FAILED;
     if (count == 0)
         return study->state = ATT_STUDY_FINISHED;
-    for (uint32_t i = 0; i < count; i++)
-        att_trial_open(&study->open[study->open_count++], settings[i], study->samples);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t samples = att_search_samples(study->search, i);
+        att_trial_open(&study->open[study->open_count++], settings[i],
+                       samples > 0 ? samples : study->samples);
+    }
     for (uint32_t i = study->open_count; i-- > 0;)
         if (att_study_quarantined(study, study->open[i].setting))
             tell(study, i, ATT_OUTCOME_ILLEGAL, yardstick);

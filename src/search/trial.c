@@ -5,6 +5,7 @@
 void att_trial_open(att_open_trial_t *trial, att_setting_t setting, uint32_t samples)
 {
     *trial = (att_open_trial_t){.setting = setting,
+                                .samples = samples,
                                 .goal = samples < ATT_TRIAL_PROBE ? samples : ATT_TRIAL_PROBE};
 }
 
@@ -52,9 +53,9 @@ att_trial_step_t att_trial_ran(att_open_trial_t *trial, const double *samples_us
         return ATT_TRIAL_TELL;
     }
     *outcome = ATT_OUTCOME_OK;
-    if (trial->goal >= y->samples || clearly_worse(trial, y))
+    if (trial->goal >= trial->samples || clearly_worse(trial, y))
         return ATT_TRIAL_TELL;
-    trial->goal = y->samples;
+    trial->goal = trial->samples;
     trial->repeated = false;
     return ATT_TRIAL_MORE;
 }

@@ -20,6 +20,7 @@ typedef struct att_open_trial {
     bool listed;         /* in the list that is out */
     uint64_t first_call; /* of its first entry */
     uint32_t calls;      /* run so far */
+    uint32_t samples;    /* wanted in full */
     uint32_t goal;       /* samples wanted at this stage */
     bool repeated;       /* asked for more once already at this stage, because of loss */
     uint32_t count;
@@ -34,7 +35,6 @@ typedef struct att_yardstick {
     double best;         /* best duration over incumbent_us so far; 1 when nothing was faster */
     double spread;       /* relative noise of single samples */
     double max_slowdown; /* <= 0: no limit */
-    uint32_t samples;    /* of a full trial */
 } att_yardstick_t;
 
 typedef enum att_trial_step {

@@ -17,15 +17,17 @@ typedef struct att_worker {
 } att_worker_t;
 
 static int answer(att_worker_t *worker, uint32_t request, int status, const att_error_t *error,
-                  const att_setting_t *settings, uint32_t count, const att_setting_t *best)
+                  const att_setting_t *settings, const uint32_t *samples, uint32_t count,
+                  const att_setting_t *best)
 {
     att_worker_answer_t head = {.request = request, .status = status, .count = count};
-    att_wire_part_t parts[3] = {{&head, sizeof head}};
+    att_wire_part_t parts[4] = {{&head, sizeof head}};
     unsigned n = 1;
     if (status != ATT_OK) {
         parts[n++] = (att_wire_part_t){error->text, strlen(error->text)};
     } else if (request == ATT_WORKER_ASK) {
         parts[n++] = (att_wire_part_t){settings, count * sizeof *settings};
+        parts[n++] = (att_wire_part_t){samples, count * sizeof *samples};
         parts[n++] = (att_wire_part_t){best, sizeof *best};
     }
     return att_wire_put(worker->wire, ATT_WORKER_ANSWER, parts, n);
@@ -68,12 +70,12 @@ static int begin(att_worker_t *worker, uint32_t request, att_wire_reader_t *read
     }
     free(path);
     free(spec);
-    return answer(worker, request, rc, &error, NULL, 0, NULL);
+    return answer(worker, request, rc, &error, NULL, NULL, 0, NULL);
 }
 
 static int ask(att_worker_t *worker, att_wire_reader_t *reader)
 {
-    uint32_t most, count = 0;
+    uint32_t most, count = 0, samples[MOST_SETTINGS];
     att_wire_read(reader, &most, sizeof most);
     att_setting_t settings[MOST_SETTINGS], best = ATT_SETTING_KEEP;
     att_error_t error = worker->told_error;
@@ -81,11 +83,12 @@ static int ask(att_worker_t *worker, att_wire_reader_t *reader)
     if (worker->instance == NULL)
         rc = att_fail(&error, ATT_EINPUT, "a strategy worker was asked before a search began");
     if (rc == ATT_OK)
-        rc = att_instance_ask(worker->instance, settings,
+        rc = att_instance_ask(worker->instance, settings, samples,
                               most < MOST_SETTINGS ? most : MOST_SETTINGS, &count, &error);
     if (rc == ATT_OK)
         rc = att_instance_best(worker->instance, &best, &error);
-    return answer(worker, ATT_WORKER_ASK, rc, &error, settings, rc == ATT_OK ? count : 0, &best);
+    return answer(worker, ATT_WORKER_ASK, rc, &error, settings, samples, rc == ATT_OK ? count : 0,
+                  &best);
 }
 
 static void tell(att_worker_t *worker, att_wire_reader_t *reader)

@@ -6,7 +6,7 @@
  *                      ASK    uint32 most
  *                      TELL   att_setting_t, att_result_t, samples
  * Every request but TELL is answered once: ANSWER with {request, status, count} and, when status is
- * 0, `count` settings and the best one, else the text. A failed TELL fails the next ASK.
+ * 0, `count` settings, as many numbers of samples, and the best setting, else the text. A failed TELL fails the next ASK.
  */
 #ifndef ATT_SEARCH_WORKER_H
 #define ATT_SEARCH_WORKER_H

@@ -10,12 +10,14 @@
 
 static const att_parameter_t parameters[] = {
     {"play", ATT_PARAMETER_STRING, 0, "1/0", NULL, "channels/chunk[outcome]+..."},
-    {"batch", ATT_PARAMETER_BOOL, 0, "0", NULL, "all at once"}};
+    {"batch", ATT_PARAMETER_BOOL, 0, "0", NULL, "all at once"},
+    {"want", ATT_PARAMETER_INT, 0, "0", NULL, "samples a trial; 0: no wish"}};
 
 struct script {
     const att_space_t *space;
     const char *at;
     int batch;
+    uint32_t want;
     att_setting_t settings[64];
     char outcomes[64];
     int asked, told;
@@ -27,6 +29,7 @@ static int create(const att_space_t *space, const att_options_t *options, void *
     s->space = space;
     s->at = options->options[0].text;
     s->batch = (int)options->options[1].integer;
+    s->want = (uint32_t)options->options[2].integer;
     *state = s;
     return ATT_STRATEGY_OK;
 }
@@ -70,17 +73,24 @@ static uint64_t offline_samples(void *state)
     return 3 * (uint64_t)s->asked;
 }
 
+static uint32_t samples(void *state, const att_setting_t *setting)
+{
+    const struct script *s = state;
+    return setting->channels == 8 ? s->want : 0;
+}
+
 ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {.abi = ATT_STRATEGY_ABI,
                                                             .size = sizeof(att_strategy_t),
                                                             .name = "script",
                                                             .version = "1",
                                                             .description = "asks what it is told",
                                                             .parameters = parameters,
-                                                            .parameter_count = 2,
+                                                            .parameter_count = 3,
                                                             .flags = ATT_STRATEGY_BATCH,
                                                             .create = create,
                                                             .ask = ask,
                                                             .tell = tell,
                                                             .best = body_best,
                                                             .destroy = free,
-                                                            .offline_samples = offline_samples};
+                                                            .offline_samples = offline_samples,
+                                                            .samples = samples};

@@ -54,6 +54,26 @@ static void a_sequential_search_wastes_no_calls(void **state)
     end(&job);
 }
 
+static void a_strategy_says_how_many_samples(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        uint32_t samples;
+    } wishes[] = {{"script:play=8/0+11/0,want=1", 1},
+                  {"script:play=8/0+11/0,want=2", 2},
+                  {"script:play=8/0+11/0,want=12", 12},
+                  {"script:play=8/0+11/0,want=1000", ATT_STRATEGY_SAMPLES}};
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+        att_optimizer_config_t config = config_of(wishes[i].spec);
+        job_t job = job_of(&config);
+        job_run(&job, 2000);
+        assert_int_equal(line_of(ATT_PHASE_SEARCH, 8)->result.sample_count, wishes[i].samples);
+        assert_int_equal(line_of(ATT_PHASE_SEARCH, 11)->result.sample_count, 5); /* --samples */
+        end(&job);
+    }
+}
+
 static void equal_settings_are_not_kept(void **state)
 {
     (void)state;
@@ -255,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_winner_is_kept),
         cmocka_unit_test(a_sequential_search_wastes_no_calls),
+        cmocka_unit_test(a_strategy_says_how_many_samples),
         cmocka_unit_test(equal_settings_are_not_kept),
         cmocka_unit_test(slower_settings_are_not_kept),
         cmocka_unit_test(a_slow_setting_is_cut),

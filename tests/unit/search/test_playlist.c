@@ -95,8 +95,7 @@ static const att_yardstick_t yard = {.incumbent_us = 100,
                                      .incumbent_count = 16,
                                      .best = 0.8,
                                      .spread = 0.02,
-                                     .max_slowdown = 3,
-                                     .samples = 5};
+                                     .max_slowdown = 3};
 
 static void trials_go_on_or_end(void **state)
 {
