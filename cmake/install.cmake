@@ -30,7 +30,7 @@ endif()
 
 install(DIRECTORY include/attune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY data/surfaces DESTINATION ${CMAKE_INSTALL_DATADIR}/attune
-    FILES_MATCHING PATTERN "*.json")
+    FILES_MATCHING PATTERN "*.json" PATTERN "*.json.gz" PATTERN "*.csv")
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_file(attune.pc.in ${CMAKE_BINARY_DIR}/attune.pc @ONLY)

@@ -53,7 +53,12 @@ static int check_fabric(const att_config_t *config, att_error_t *error)
     int rc = att_surface_open(config->surface, &surface, error);
     if (rc != ATT_OK)
         return rc;
-    if (att_surface_load_index(surface, config->load) < 0)
+    if (att_surface_info(surface)->kind != ATT_SURFACE_MODELLED)
+        rc = att_fail(error, ATT_EUSAGE,
+                      "--surface: %.80s is recorded and has gaps; --fabric model needs a modelled "
+                      "one",
+                      config->surface);
+    else if (att_surface_load_index(surface, config->load) < 0)
         rc = att_fail(error, ATT_EUSAGE, "--load: surface %.80s has no load '%s'", config->surface,
                       config->load);
     att_surface_close(surface);

@@ -41,6 +41,11 @@ static ncclResult_t read_setup(att_model_setup_t *setup)
     if (att_surface_open(name, &surface, &error) != ATT_OK)
         return att_fabric_error(ncclInvalidUsage, "surface %s: %s", name, error.text);
     const att_surface_info_t *info = att_surface_info(surface);
+    if (info->kind != ATT_SURFACE_MODELLED)
+        return att_fabric_error(ncclInvalidUsage,
+                                "surface %s is recorded and has gaps; the model needs a modelled "
+                                "one",
+                                info->name);
     setup->surface = surface;
     setup->surface_name = info->name;
     const char *load = getenv("ATTUNE_FABRIC_LOAD");

@@ -267,11 +267,11 @@ static void read_collectives(att_reader_t *reader, json_t *document, double laun
 }
 
 /* The tasks that the constants were fitted to; other sizes are extrapolated. */
-static void read_tasks(att_reader_t *reader, json_t *document, const struct att_surface *surface)
+static void read_tasks(att_reader_t *reader, json_t *document, struct att_surface *surface)
 {
     static const char *const known[] = {"collective", "bytes", NULL};
 
-    json_t *tasks = att_reader_array(reader, document, "tasks", 1, 64);
+    json_t *tasks = att_reader_array(reader, document, "tasks", 1, ATT_SURFACE_TASKS);
     size_t mark = att_reader_enter(reader, "tasks");
     for (size_t i = 0; i < json_array_size(tasks) && reader->status == ATT_OK; i++) {
         size_t inner = att_reader_enter_index(reader, i);
@@ -279,9 +279,12 @@ static void read_tasks(att_reader_t *reader, json_t *document, const struct att_
         att_reader_known(reader, task, known);
         int number =
             att_reader_word(reader, task, "collective", att_collective_parse, collective_words);
-        att_reader_integer(reader, task, "bytes", 1, INT64_MAX);
+        int64_t bytes = att_reader_integer(reader, task, "bytes", 1, INT64_MAX);
         if (reader->status == ATT_OK && surface->collectives[number].offered == 0)
             att_reader_fail(reader, "collective", "there are no constants for this collective");
+        if (reader->status == ATT_OK)
+            surface->info.tasks[surface->info.task_count++] =
+                (att_surface_task_t){.collective = number, .bytes = (uint64_t)bytes};
         att_reader_leave(reader, inner);
     }
     att_reader_leave(reader, mark);
@@ -311,6 +314,7 @@ static void read_document(att_reader_t *reader, struct att_surface *surface)
                                         "description", "machine",     "noise",        "tasks",
                                         "loads",       "collectives", "undetermined", NULL};
     static const char *const units[] = {"time", "bandwidth", "size", NULL};
+    static const char *const unit_words[] = {"microseconds", "GB/s", "bytes"};
 
     json_t *document = surface->document;
     if (!json_is_object(document)) {
@@ -330,8 +334,11 @@ static void read_document(att_reader_t *reader, struct att_surface *surface)
     json_t *object = att_reader_object(reader, document, "units");
     size_t mark = att_reader_enter(reader, "units");
     att_reader_known(reader, object, units);
-    for (int i = 0; units[i] != NULL; i++)
-        att_reader_text(reader, object, units[i]);
+    for (int i = 0; units[i] != NULL; i++) {
+        const char *unit = att_reader_text(reader, object, units[i]);
+        if (unit != NULL && strncmp(unit, unit_words[i], strlen(unit_words[i])) != 0)
+            att_reader_fail(reader, units[i], "the model's constants are in %s", unit_words[i]);
+    }
     att_reader_leave(reader, mark);
 
     att_surface_info_t *info = &surface->info;
@@ -347,39 +354,9 @@ static void read_document(att_reader_t *reader, struct att_surface *surface)
     read_undetermined(reader, document);
 }
 
-int att_surface_parse(const char *bytes, size_t length, struct att_surface **surface,
-                      att_error_t *error)
+int att_definition_read(struct att_surface *surface, att_error_t *error)
 {
-    json_error_t syntax;
-    json_t *document = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &syntax);
-    if (document == NULL) {
-        /* The text quotes the file: keep it one line. */
-        for (char *at = syntax.text; *at != '\0'; at++)
-            if ((unsigned char)*at < 0x20 || *at == 0x7f)
-                *at = '?';
-        return att_fail(error, ATT_EINPUT, "line %d, column %d: %s", syntax.line, syntax.column,
-                        syntax.text);
-    }
-    struct att_surface *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        json_decref(document);
-        return att_fail(error, ATT_ENOMEM, "no memory for a surface");
-    }
-    made->document = document;
     att_reader_t reader = {.error = error};
-    read_document(&reader, made);
-    if (reader.status != ATT_OK) {
-        att_surface_close(made);
-        return reader.status;
-    }
-    *surface = made;
-    return ATT_OK;
-}
-
-void att_surface_close(struct att_surface *surface)
-{
-    if (surface == NULL)
-        return;
-    json_decref(surface->document);
-    free(surface);
+    read_document(&reader, surface);
+    return reader.status;
 }

@@ -1,13 +1,14 @@
 /*
  * definition: what a surface file holds, read and checked once. Immutable afterwards.
  *
- * The format is docs/surfaces.md. A definition owns the JSON document that its strings lie in.
+ * The formats are in docs/surfaces.md. A definition owns the JSON document that its strings lie in.
  */
 #ifndef ATT_SURFACE_DEFINITION_H
 #define ATT_SURFACE_DEFINITION_H
 
 #include "surface/model.h"
 #include "surface/surface.h"
+#include "surface/table.h"
 
 #include <jansson.h>
 
@@ -33,9 +34,14 @@ typedef struct att_surface_collective {
 
 struct att_surface {
     att_surface_info_t info;
+    char file_name[128]; /* name of a recording that does not say one */
     att_model_load_t loads[ATT_SURFACE_LOADS];
     att_surface_collective_t collectives[ATT_COLLECTIVE_COUNT];
+    att_table_t table; /* recorded */
     json_t *document;
 };
+
+/* Fill a modelled surface from surface->document. */
+int att_definition_read(struct att_surface *surface, att_error_t *error);
 
 #endif

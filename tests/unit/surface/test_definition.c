@@ -15,10 +15,11 @@ typedef struct bad_file {
 } bad_file_t;
 
 static const bad_file_t bad_files[] = {
-    {"bad-empty", ATT_EINPUT, "line 1, column 0: "},
+    {"bad-empty", ATT_EINPUT, "the file is empty"},
     {"bad-truncated", ATT_EINPUT, "line 15, column "},
     {"bad-array", ATT_EINPUT, "document: expected an object"},
     {"bad-version", ATT_EVERSION, "/version: this attune reads surfaces of version 1, not 7"},
+    {"bad-unit", ATT_EINPUT, "/units/time: the model's constants are in microseconds"},
     {"bad-no-version", ATT_EINPUT, "/version: missing"},
     {"bad-duplicate-key", ATT_EINPUT, "line 8, column "},
     {"bad-unknown-key", ATT_EINPUT, "/collectives/0/pairs/0/transports/0/tial: unknown key"},

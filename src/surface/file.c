@@ -1,0 +1,110 @@
+#include "surface/file.h"
+
+#include "surface/surface.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int too_large(const char *path, att_error_t *error)
+{
+    return att_fail(error, ATT_EINPUT, "%s: larger than %u MiB, the most that a surface may have",
+                    path, ATT_SURFACE_BYTES_MAX >> 20);
+}
+
+static int read_file(const char *path, FILE *file, char **bytes, size_t *length, att_error_t *error)
+{
+    struct stat status;
+    if (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_size > (off_t)ATT_SURFACE_BYTES_MAX)
+        return too_large(path, error);
+    char *read = NULL;
+    size_t used = 0, room = 0;
+    for (;;) {
+        if (used == room) {
+            /* one more than allowed, to see that there is more */
+            room = room == 0 ? 32768 : 2 * room;
+            room = room <= ATT_SURFACE_BYTES_MAX ? room : ATT_SURFACE_BYTES_MAX + 1;
+            char *larger = realloc(read, room);
+            if (larger == NULL) {
+                free(read);
+                return att_fail(error, ATT_ENOMEM, "%s: no memory for it", path);
+            }
+            read = larger;
+        }
+        size_t got = fread(read + used, 1, room - used, file);
+        used += got;
+        if (got == 0 || used > ATT_SURFACE_BYTES_MAX)
+            break;
+    }
+    int rc = ATT_OK;
+    if (ferror(file))
+        rc = att_fail_errno(error, "%s: cannot read", path);
+    else if (used > ATT_SURFACE_BYTES_MAX)
+        rc = too_large(path, error);
+    if (rc != ATT_OK) {
+        free(read);
+        return rc;
+    }
+    *bytes = read;
+    *length = used;
+    return ATT_OK;
+}
+
+/* 1 when the file was there, with the outcome in *status. */
+static int try_path(const char *path, char **bytes, size_t *length, int *status, att_error_t *error)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            return 0;
+        *status = att_fail_errno(error, "%s: cannot open", path);
+        return 1;
+    }
+    *status = read_file(path, file, bytes, length, error);
+    fclose(file);
+    return 1;
+}
+
+static int ends_in(const char *name, const char *ending)
+{
+    size_t n = strlen(name), m = strlen(ending);
+    return n > m && strcmp(name + n - m, ending) == 0;
+}
+
+int att_surface_file_read(const char *name, char *path, size_t path_size, char **bytes,
+                          size_t *length, att_error_t *error)
+{
+    if (name == NULL || name[0] == '\0')
+        return att_fail(error, ATT_EUSAGE, "no surface was named");
+    int status = ATT_OK;
+    if (strchr(name, '/') != NULL || ends_in(name, ".json") || ends_in(name, ".csv") ||
+        ends_in(name, ".gz")) {
+        if (snprintf(path, path_size, "%s", name) >= (int)path_size)
+            return att_fail(error, ATT_EUSAGE, "the path '%.64s...' is too long", name);
+        if (!try_path(name, bytes, length, &status, error))
+            return att_fail(error, ATT_ENOENT, "%s: there is no such surface file", name);
+        return status;
+    }
+    const char *chosen = getenv("ATTUNE_DATA_DIR");
+    if (chosen != NULL && chosen[0] == '\0')
+        chosen = NULL;
+    const char *const folders[] = {chosen, ATTUNE_SOURCE_DATADIR "/surfaces",
+                                   ATTUNE_DATADIR "/surfaces"};
+    static const char *const endings[] = {".json", ".json.gz", ".csv"};
+    for (int i = 0; i < 3; i++)
+        for (int e = 0; e < 3 && folders[i] != NULL; e++) {
+            if (snprintf(path, path_size, "%s/%s%s", folders[i], name, endings[e]) >=
+                (int)path_size)
+                return att_fail(error, ATT_EUSAGE, "the path of surface '%.64s...' is too long",
+                                name);
+            if (try_path(path, bytes, length, &status, error))
+                return status;
+        }
+    return att_fail(error, ATT_ENOENT,
+                    "no surface '%s': looked for %s.json, .json.gz and .csv in %s%s%s and %s", name,
+                    name, chosen != NULL ? chosen : "", chosen != NULL ? ", " : "", folders[1],
+                    folders[2]);
+}

@@ -1,0 +1,16 @@
+/*
+ * file: where a surface lies and its bytes, never more than a limit of them.
+ */
+#ifndef ATT_SURFACE_FILE_H
+#define ATT_SURFACE_FILE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+/* The file of a surface: `name` as att_surface_open takes it. The bytes are for the caller to free;
+ * `path` is what was opened. -ATT_ENOENT, -ATT_EINPUT (too large), -ATT_ESYSTEM. */
+int att_surface_file_read(const char *name, char *path, size_t path_size, char **bytes,
+                          size_t *length, att_error_t *error);
+
+#endif

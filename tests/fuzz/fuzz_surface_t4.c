@@ -1,0 +1,10 @@
+/* T4 files of any bytes, plain and gzip. */
+#include "fuzz_recorded.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    check_recorded((const char *)data, size);
+    return 0;
+}
