@@ -64,6 +64,9 @@ const att_option_row_t att_option_rows[] = {
      "error|warn|info|debug", 0, 0, "how much is said on standard error", "Output"},
     {"quiet", "ATTUNE_QUIET", ATT_OPTION_BOOL, ATT_FOR_RUN, FIELD(quiet), "no", NULL, NULL, 0, 0,
      "no progress line and no table; the run folder is written all the same", "Output"},
+    {"trace", "ATTUNE_TRACE", ATT_OPTION_STRING, BOTH, FIELD(trace), "off", "MODE", NULL, 0, 0,
+     "record every timed call: off, on[:SIZE] (at most SIZE bytes a node), ring:SIZE (the latest)",
+     "Output"},
     {"debug-steps", "ATTUNE_DEBUG_STEPS", ATT_OPTION_STRING, BOTH, FIELD(debug_steps), "", "FILE",
      NULL, 0, 0, "log each protocol step to this file (tests)", "Output"},
 

@@ -4,6 +4,7 @@
 #include "cli/tasks_file.h"
 #include "search/strategy_host.h"
 #include "surface/surface.h"
+#include "profile/trace_mode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,9 @@ int att_run_check(att_config_t *config, att_places_t *places, att_error_t *error
         rc = check_fabric(config, error);
     if (rc == ATT_OK)
         rc = check_apply(config, error);
+    att_trace_mode_t trace;
+    if (rc == ATT_OK)
+        rc = att_trace_mode_parse(config->trace, "--trace", &trace, error);
     if (rc == ATT_OK)
         rc = check_places(config, places, error);
     return rc;

@@ -9,6 +9,7 @@
 #include "control/registry.h"
 #include "control/run_folder.h"
 #include "control/task.h"
+#include "control/timeline.h"
 #include "control/messenger.h"
 
 #include <inttypes.h>
@@ -36,6 +37,7 @@ struct att_agent {
     att_segment_memory_t *memory;
     struct att_node *node;
     struct att_registry *registry;
+    struct att_timeline *timeline;
     struct att_run_folder *folder;
     struct att_applied *applied;
     att_task_shared_t shared;
@@ -50,7 +52,8 @@ struct att_agent {
 };
 
 int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
-                     struct att_messenger *messenger, struct att_agent **out, att_error_t *error)
+                     struct att_messenger *messenger, struct att_pinger *pinger,
+                     struct att_agent **out, att_error_t *error)
 {
     struct att_agent *agent = calloc(1, sizeof *agent);
     if (agent == NULL)
@@ -71,6 +74,9 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
     }
     if (status == ATT_OK)
         status = att_registry_create(messenger, agent->node, &agent->registry, error);
+    if (status == ATT_OK)
+        status = att_timeline_create(config, agent->node, pinger, att_messenger_self(messenger),
+                                     att_messenger_count(messenger), &agent->timeline, error);
     if (status != ATT_OK) {
         att_agent_destroy(agent);
         return status;
@@ -181,6 +187,9 @@ static void look_at_group(struct att_agent *agent, uint32_t index, uint64_t now_
 static void take_record(void *context, const att_record_t *record)
 {
     struct att_agent *agent = context;
+    att_timeline_record(agent->timeline, record);
+    if (record->source == ATT_TIME_MARK)
+        return;
     agent->records++;
     struct att_task *task = agent->tasks[record->task];
     if (task != NULL)
@@ -289,7 +298,8 @@ uint64_t att_agent_round(struct att_agent *agent)
         wanted |= att_task_wants_timing(agent->tasks[i]);
     }
     wanted |= att_registry_wants_timing(agent->registry);
-    set_timing(agent, wanted, now_ns);
+    set_timing(agent, wanted || att_timeline_recording(agent->timeline), now_ns);
+    uint64_t patience_ns = att_timeline_step(agent->timeline, now_ns);
     if (now_ns - agent->last_report_ns >= REPORT_NS) {
         /* Retired members do not show as new entries: look at the groups now and then. */
         for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
@@ -302,7 +312,8 @@ uint64_t att_agent_round(struct att_agent *agent)
                               .messages = messages,
                               .searching = wanted,
                               .moved = moved};
-    return att_pace_sleep_ns(&agent->pace, &round, ATT_RING);
+    uint64_t sleep_ns = att_pace_sleep_ns(&agent->pace, &round, ATT_RING);
+    return sleep_ns < patience_ns ? sleep_ns : patience_ns;
 }
 
 void att_agent_finish(struct att_agent *agent)
@@ -320,6 +331,7 @@ void att_agent_destroy(struct att_agent *agent)
         return;
     for (uint32_t i = 0; i < ATT_TASKS; i++)
         att_task_destroy(agent->tasks[i]);
+    att_timeline_destroy(agent->timeline);
     att_registry_destroy(agent->registry);
     att_node_destroy(agent->node);
     att_segment_close(agent->segment);

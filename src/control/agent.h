@@ -13,10 +13,13 @@
 struct att_agent;
 struct att_strategy_host;
 struct att_messenger;
+struct att_pinger;
 
-/* Opens the segment as the agent. config, host and messenger (NULL: alone) must outlive it. */
+/* Opens the segment as the agent. config, host, messenger and pinger (NULL: alone) must outlive it.
+ */
 int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
-                     struct att_messenger *messenger, struct att_agent **agent, att_error_t *error);
+                     struct att_messenger *messenger, struct att_pinger *pinger,
+                     struct att_agent **agent, att_error_t *error);
 /* One round; returns how long the caller may sleep, in nanoseconds. */
 uint64_t att_agent_round(struct att_agent *agent);
 /* Write the last tasks.json and let go of the job: it keeps what is committed. */

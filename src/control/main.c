@@ -5,6 +5,7 @@
 #include "control/agent.h"
 #include "control/step.h"
 #include "control/messenger.h"
+#include "control/pinger.h"
 #include "search/strategy_host.h"
 
 #include <errno.h>
@@ -113,14 +114,18 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
 
     struct att_messenger *messenger = NULL;
+    struct att_pinger *pinger = NULL;
     struct att_agent *agent = NULL;
     status = att_messenger_create(&messenger, &error);
     if (status == ATT_OK)
-        status = att_agent_create(&config, host, messenger, &agent, &error);
+        status = att_pinger_create(&pinger, &error);
+    if (status == ATT_OK)
+        status = att_agent_create(&config, host, messenger, pinger, &agent, &error);
     if (status != ATT_OK) {
         int code = fail(ready_fd, status, &error);
         if (att_messenger_count(messenger) > 1)
             MPI_Abort(MPI_COMM_WORLD, code);
+        att_pinger_destroy(pinger);
         att_messenger_destroy(messenger);
         MPI_Finalize();
         att_strategy_host_destroy(host);
@@ -130,6 +135,7 @@ int main(int argc, char **argv)
     serve(agent, starter);
     att_agent_finish(agent);
     att_agent_destroy(agent);
+    att_pinger_destroy(pinger);
     att_messenger_destroy(messenger);
     att_strategy_host_destroy(host);
     att_step_close();

@@ -165,7 +165,8 @@ uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn eac
             for (uint32_t i = 0; i < TURN_RECORDS && att_ring_get(&m->rings[p], &record); i++) {
                 held[p]++;
                 taken++;
-                if (record.task < ATT_TASKS && record.member < ATT_MEMBERS)
+                if ((record.task < ATT_TASKS && record.member < ATT_MEMBERS) ||
+                    record.source == ATT_TIME_MARK)
                     each(context, &record);
             }
         }

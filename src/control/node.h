@@ -34,7 +34,7 @@ const att_index_list_t *att_node_members(const struct att_node *node, uint32_t g
 const att_index_list_t *att_node_lanes(const struct att_node *node, uint32_t task);
 
 /* Take up to about `limit` records from every process's ring, in turns. Returns how many were
- * taken. */
+ * taken. A mark (ATT_TIME_MARK) has neither task nor member. */
 typedef void (*att_record_fn)(void *context, const att_record_t *record);
 uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn each, void *context);
 /* Records that the fullest ring held at the last drain. */
