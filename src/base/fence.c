@@ -1,8 +1,10 @@
 #include "base/fence.h"
 
-#include "base/clock.h"
-
 #include <string.h>
+
+#define SEAT_NS          3000000000u /* longer than one request may take */
+#define BACKOFF_FIRST_NS 10000000u
+#define BACKOFF_MOST_NS  1000000000u
 
 void att_lane_init(att_lane_t *lane, att_segment_memory_t *memory, uint32_t lane_index,
                    uint32_t process_index)
@@ -11,35 +13,10 @@ void att_lane_init(att_lane_t *lane, att_segment_memory_t *memory, uint32_t lane
     lane->shared = &memory->lanes[lane_index];
     lane->task = &memory->tasks[lane->shared->task];
     lane->header = &memory->header;
+    lane->memory = memory;
     lane->process = &memory->processes[process_index];
     lane->schedule.count = 1;
     lane->schedule.entries[0].setting = ATT_SETTING_KEEP;
-}
-
-/* Wait for the outcome of txn; after W the waiter aborts it itself. Spins briefly (a commit is
- * usually microseconds away), then sleeps in short steps. */
-static att_home_state_t await_outcome(att_lane_t *lane, uint32_t txn)
-{
-    att_home_state_t state = att_home_state(lane->task, txn);
-    if (state != ATT_HOME_OPEN)
-        return state;
-    uint64_t begin = att_clock_ns();
-    uint64_t waited = 0;
-    for (uint32_t i = 0; state == ATT_HOME_OPEN; i++) {
-        if (i < 1000)
-            __builtin_ia32_pause();
-        else
-            att_clock_sleep_ns(20000);
-        waited = att_clock_ns() - begin;
-        state = waited >= lane->header->wait_ns ? att_home_decide(lane->task, txn, ATT_HOME_ABORTED)
-                                                : att_home_state(lane->task, txn);
-    }
-    atomic_fetch_add(&lane->process->waited, 1);
-    uint64_t longest = atomic_load(&lane->process->longest_wait_ns);
-    while (waited > longest &&
-           !atomic_compare_exchange_weak(&lane->process->longest_wait_ns, &longest, waited))
-        continue;
-    return state;
 }
 
 static void release_hold(att_lane_t *lane, uint32_t txn, uint64_t call)
@@ -51,27 +28,103 @@ static void release_hold(att_lane_t *lane, uint32_t txn, uint64_t call)
     atomic_store_explicit(&lane->shared->absorbed, txn, memory_order_release);
 }
 
-void att_lane_resolve(att_lane_t *lane, uint64_t call)
+/* The list in force at `call`. */
+static void advance(att_lane_t *lane, uint64_t call)
 {
-    uint32_t txn = (uint32_t)atomic_load_explicit(&lane->task->prepared, memory_order_acquire);
-    uint32_t absorbed = atomic_load_explicit(&lane->shared->absorbed, memory_order_relaxed);
-    bool held = atomic_load_explicit(&lane->shared->word, memory_order_acquire) & 1;
-    if (held && txn != absorbed) {
-        uint64_t fence = lane->task->schedule.entries[0].first_call;
-        if (call >= fence) {
-            if (await_outcome(lane, txn) == ATT_HOME_COMMITTED) {
-                lane->schedule = lane->task->schedule;
-                lane->current = 0;
-            }
-            release_hold(lane, txn, call);
-        } else if (att_home_state(lane->task, txn) == ATT_HOME_ABORTED) {
-            release_hold(lane, txn, call);
-        }
-    }
     while (lane->current + 1 < lane->schedule.count &&
            lane->schedule.entries[lane->current + 1].first_call <= call)
         lane->current++;
     lane->pending_end = lane->current + 1 < lane->schedule.count;
+}
+
+static void take_over(att_lane_t *lane, uint32_t txn, att_home_state_t state, uint64_t call)
+{
+    if (state == ATT_HOME_COMMITTED) {
+        lane->schedule = lane->task->schedule;
+        lane->current = 0;
+    }
+    release_hold(lane, txn, call);
+    advance(lane, call);
+}
+
+att_wait_action_t att_lane_enter(att_lane_t *lane, uint64_t call, uint64_t now_ns, att_wait_t *wait)
+{
+    uint32_t txn = (uint32_t)atomic_load_explicit(&lane->task->prepared, memory_order_acquire);
+    uint32_t absorbed = atomic_load_explicit(&lane->shared->absorbed, memory_order_relaxed);
+    bool held = atomic_load_explicit(&lane->shared->word, memory_order_acquire) & 1;
+    if (!held || txn == absorbed) {
+        advance(lane, call);
+        return ATT_WAIT_DONE;
+    }
+    att_home_state_t state = att_home_state(lane->task, txn);
+    if (call < lane->task->schedule.entries[0].first_call) {
+        if (state == ATT_HOME_ABORTED)
+            release_hold(lane, txn, call);
+        advance(lane, call);
+        return ATT_WAIT_DONE;
+    }
+    if (state != ATT_HOME_OPEN) {
+        take_over(lane, txn, state, call);
+        return ATT_WAIT_DONE;
+    }
+    *wait = (att_wait_t){.call = call, .begin_ns = now_ns, .txn = txn};
+    return ATT_WAIT_AGAIN;
+}
+
+static void note_wait(att_lane_t *lane, uint64_t waited)
+{
+    atomic_fetch_add(&lane->process->waited, 1);
+    uint64_t longest = atomic_load(&lane->process->longest_wait_ns);
+    while (waited > longest &&
+           !atomic_compare_exchange_weak(&lane->process->longest_wait_ns, &longest, waited))
+        continue;
+}
+
+/* One rank a task and node asks at a time; a seat whose holder died falls free by itself. */
+static bool take_seat(att_lane_t *lane, att_wait_t *wait, uint64_t now_ns)
+{
+    uint64_t until = atomic_load(&lane->task->seat);
+    uint64_t mine = now_ns + SEAT_NS;
+    if (until > now_ns || !atomic_compare_exchange_strong(&lane->task->seat, &until, mine))
+        return false;
+    wait->seat = mine;
+    return true;
+}
+
+att_wait_action_t att_wait_step(att_lane_t *lane, att_wait_t *wait, uint64_t now_ns)
+{
+    uint64_t waited = now_ns > wait->begin_ns ? now_ns - wait->begin_ns : 0;
+    att_home_state_t state = att_home_state(lane->task, wait->txn);
+    bool copied = atomic_load_explicit(&lane->task->copied, memory_order_relaxed) != 0;
+    if (state == ATT_HOME_OPEN && waited >= lane->header->wait_ns && !copied)
+        state = att_home_decide(lane->task, wait->txn, ATT_HOME_ABORTED);
+    if (state == ATT_HOME_COMMITTED || state == ATT_HOME_ABORTED) {
+        note_wait(lane, waited);
+        take_over(lane, wait->txn, state, wait->call);
+        return ATT_WAIT_DONE;
+    }
+    if (waited >= lane->header->in_doubt_ns && waited >= lane->header->wait_ns) {
+        note_wait(lane, waited);
+        atomic_fetch_add(&lane->process->in_doubt, 1);
+        return ATT_WAIT_IN_DOUBT;
+    }
+    if (waited < lane->header->wait_ns || now_ns < wait->ask_ns || !copied ||
+        !take_seat(lane, wait, now_ns))
+        return ATT_WAIT_AGAIN;
+    return ATT_WAIT_ASK;
+}
+
+void att_wait_answer(att_lane_t *lane, att_wait_t *wait, att_home_state_t state, uint64_t now_ns)
+{
+    if (state == ATT_HOME_COMMITTED || state == ATT_HOME_ABORTED)
+        att_home_decide(lane->task, wait->txn, state);
+    wait->backoff_ns = wait->backoff_ns == 0                ? BACKOFF_FIRST_NS
+                       : wait->backoff_ns < BACKOFF_MOST_NS ? wait->backoff_ns * 2
+                                                            : BACKOFF_MOST_NS;
+    wait->ask_ns = now_ns + wait->backoff_ns;
+    uint64_t mine = wait->seat;
+    atomic_compare_exchange_strong(&lane->task->seat, &mine, 0);
+    wait->seat = 0;
 }
 
 int att_home_open(att_segment_task_t *task, uint32_t txn)
@@ -95,13 +148,21 @@ att_home_state_t att_home_decide(att_segment_task_t *task, uint32_t txn, att_hom
     while (ATT_HOME_TXN(word) < txn)
         if (atomic_compare_exchange_weak(&task->home, &word, ATT_HOME_WORD(txn, ATT_HOME_ABORTED)))
             return ATT_HOME_ABORTED;
-    return ATT_HOME_TXN(word) == txn ? ATT_HOME_STATE(word) : ATT_HOME_ABORTED;
+    return ATT_HOME_TXN(word) == txn ? ATT_HOME_STATE(word) : ATT_HOME_NONE;
 }
 
 att_home_state_t att_home_state(const att_segment_task_t *task, uint32_t txn)
 {
     uint64_t word = atomic_load_explicit(&task->home, memory_order_acquire);
     return ATT_HOME_TXN(word) == txn ? ATT_HOME_STATE(word) : ATT_HOME_OPEN;
+}
+
+const char *att_vote_name(att_vote_t vote)
+{
+    static const char *const names[] = {
+        "yes",         "not ready", "fence passed",     "ranks left",
+        "no channels", "disagree",  "no answer in time"};
+    return (unsigned)vote <= ATT_VOTE_SILENT ? names[vote] : "unknown";
 }
 
 bool att_vote_ready(att_segment_memory_t *memory, const uint32_t *lanes, uint32_t count,
@@ -140,6 +201,18 @@ att_vote_t att_vote_prepare(att_segment_memory_t *memory, att_segment_task_t *ta
     return vote;
 }
 
+void att_vote_mark(att_segment_memory_t *memory, const att_segment_task_t *task,
+                   const uint32_t *lanes, uint32_t count)
+{
+    uint32_t prepared = (uint32_t)atomic_load(&task->prepared);
+    for (uint32_t i = 0; i < count; i++) {
+        att_segment_lane_t *lane = &memory->lanes[lanes[i]];
+        /* Without hold its hook does not look at the task: it is ours to mark. */
+        if ((atomic_load_explicit(&lane->word, memory_order_acquire) & 1) == 0)
+            atomic_store_explicit(&lane->absorbed, prepared, memory_order_release);
+    }
+}
+
 uint32_t att_vote_recover(att_segment_memory_t *memory, att_segment_task_t *task,
                           const uint32_t *lanes, uint32_t count)
 {
@@ -149,12 +222,7 @@ uint32_t att_vote_recover(att_segment_memory_t *memory, att_segment_task_t *task
     if (last == 0)
         return 0;
     att_home_decide(task, last, ATT_HOME_ABORTED);
-    for (uint32_t i = 0; i < count; i++) {
-        att_segment_lane_t *lane = &memory->lanes[lanes[i]];
-        /* Without hold its hook does not look at the task: it is ours to mark. */
-        if ((atomic_load_explicit(&lane->word, memory_order_acquire) & 1) == 0)
-            atomic_store_explicit(&lane->absorbed, prepared, memory_order_release);
-    }
+    att_vote_mark(memory, task, lanes, count);
     return last;
 }
 

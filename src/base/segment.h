@@ -38,6 +38,9 @@
 #define ATT_SCHEDULE  16   /* entries of a committed list, the last is the incumbent */
 #define ATT_NONE      UINT32_MAX
 
+#define ATT_ADDRESSES    4  /* of one helper */
+#define ATT_ADDRESS_TEXT 48 /* IPv4 or IPv6, with scope */
+
 /* State of an entry of any table. */
 typedef enum att_entry_state {
     ATT_ENTRY_FREE = 0,
@@ -97,6 +100,11 @@ typedef struct att_segment_process {
     _Atomic uint64_t waited;    /* calls that waited at an undecided fence */
     _Atomic uint64_t longest_wait_ns;
     _Atomic uint64_t in_doubt; /* calls failed because they stayed in doubt */
+    /* Where its helper serves home words; published by `helper`. */
+    _Alignas(64) _Atomic uint32_t helper; /* 1: listening */
+    uint32_t helper_port;
+    uint8_t helper_key[16];
+    char helper_address[ATT_ADDRESSES][ATT_ADDRESS_TEXT]; /* "" = none */
 } att_segment_process_t;
 
 typedef struct att_segment_group {
@@ -105,6 +113,12 @@ typedef struct att_segment_group {
     uint32_t nodes;
     _Atomic uint32_t duplicate; /* a rank appeared twice: never tuned again */
     uint64_t hash;              /* NCCL's commHash */
+    /* Where the home words are served, when that is another node; written by the agent after a test
+     * and before the first vote, published by `path`. */
+    _Atomic uint32_t path; /* 1: known */
+    uint32_t home_port;
+    uint8_t home_key[16];
+    char home_address[ATT_ADDRESS_TEXT];
 } att_segment_group_t;
 
 typedef struct att_segment_member {
@@ -148,9 +162,12 @@ typedef struct att_segment_task {
     uint32_t legal_pairs; /* ATT_PAIR_BIT()s that are not IGNORE in NCCL's cost table */
     uint64_t bytes;
     float cost_us[ATT_PAIR_COUNT]; /* NCCL's table at the first call, negative = IGNORE */
-    uint32_t reserved;
+    uint32_t home_task;             /* its index in the home's segment, when `copied` */
     _Alignas(64) _Atomic uint64_t home; /* (txn << 2) | att_home_state_t, see fence.h */
     _Atomic uint64_t prepared;          /* txn of the schedule below */
+    _Atomic uint64_t seat; /* time in ns until which one rank here asks the home, 0 = nobody */
+    _Atomic uint32_t copied; /* 1: `home` is this node's copy, the home word is on another node */
+    uint32_t reserved;
     att_schedule_t schedule;            /* written by the agent while no lane can read it */
     att_setting_t incumbent;            /* last entry of the last committed list */
 } att_segment_task_t;

@@ -3,7 +3,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "control/agent.h"
-#include "control/step.h"
+#include "base/step.h"
 #include "control/messenger.h"
 #include "control/pinger.h"
 #include "search/strategy_host.h"

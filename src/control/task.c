@@ -7,8 +7,9 @@
 #include "control/applied.h"
 #include "control/device.h"
 #include "control/facts.h"
+#include "control/voter.h"
 #include "control/run_folder.h"
-#include "control/step.h"
+#include "base/step.h"
 #include "control/source.h"
 
 #include <inttypes.h>
@@ -41,6 +42,7 @@ struct att_task {
     struct att_space_owned *space;
     struct att_optimizer *optimizer;
     att_coordinator_t coordinator;
+    att_voter_t voter; /* of this node; the coordinator's only participant */
     att_plan_t plan;
     int plan_out;           /* proposed or playing */
     uint64_t list_end;      /* first call after the list in force */
@@ -87,12 +89,15 @@ static att_home_state_t decide_home(void *context, uint32_t txn, att_home_state_
 static void prepare(void *context, uint32_t participant, const att_schedule_t *schedule)
 {
     struct att_task *t = context;
-    att_segment_memory_t *memory = att_node_memory(t->shared->node);
     if (t->shared->folder != NULL)
         att_run_folder_list(t->shared->folder, t->index, schedule);
-    att_vote_t vote = att_vote_prepare(memory, t->task, t->lanes, t->group->ranks, schedule);
-    att_step_reached(ATT_STEP_PREPARED, t->index, schedule->txn, schedule->entries[0].first_call);
-    att_coordinator_vote(&t->coordinator, participant, schedule->txn, vote);
+    att_voter_prepare(&t->voter, schedule);
+}
+
+static void tell(void *context, uint32_t participant, uint32_t txn, att_home_state_t state)
+{
+    struct att_task *t = context;
+    att_voter_outcome(&t->voter, txn, state);
 }
 
 static void release_turn(struct att_task *t)
@@ -119,7 +124,7 @@ static void step(void *context, int reached, const att_schedule_t *schedule)
 }
 
 static void done(void *context, const att_schedule_t *schedule, att_home_state_t state,
-                 att_vote_t vote)
+                 const att_ballot_t *ballot)
 {
     struct att_task *t = context;
     if (state == ATT_HOME_COMMITTED) {
@@ -142,13 +147,28 @@ static void done(void *context, const att_schedule_t *schedule, att_home_state_t
         t->plan_out = 0;
         t->last_fence = 0;
         release_turn(t);
-        if (vote == ATT_VOTE_PASSED && t->lead_extra < 4096)
+        if (ballot->vote == ATT_VOTE_PASSED && t->lead_extra < 4096)
             t->lead_extra = t->lead_extra * 2 + 2;
         att_optimizer_aborted(t->optimizer, t->plan.id);
     }
 }
 
-static const att_coordinator_ops_t coordinator_ops = {open_home, decide_home, prepare, done, step};
+static const att_coordinator_ops_t coordinator_ops = {open_home, decide_home, prepare,
+                                                      done,      tell,        step};
+
+static void voted(void *context, const att_ballot_t *ballot)
+{
+    struct att_task *t = context;
+    att_coordinator_vote(&t->coordinator, 0, ballot);
+}
+
+static void recorded(void *context, uint32_t txn)
+{
+    struct att_task *t = context;
+    att_coordinator_recorded(&t->coordinator, 0, txn);
+}
+
+static const att_voter_ops_t voter_ops = {.vote = voted, .recorded = recorded, .step = step};
 
 /* --- life ------------------------------------------------------------------------------------- */
 
@@ -332,8 +352,10 @@ static void start_tuning(struct att_task *t)
         att_task_refuse(t, ATT_TASK_REFUSED, error.text);
         return;
     }
-    uint32_t last_txn =
-        att_vote_recover(att_node_memory(t->shared->node), t->task, t->lanes, t->group->ranks);
+    uint32_t open;
+    att_voter_init(&t->voter, &voter_ops, t, att_node_memory(t->shared->node), t->task, t->lanes,
+                   t->group->ranks, 0);
+    uint32_t last_txn = att_voter_recover(&t->voter, true, &open);
     att_coordinator_init(&t->coordinator, &coordinator_ops, t, 1, last_txn);
     t->state = ATT_TASK_TUNING;
 }
@@ -439,7 +461,7 @@ static void note_phase(struct att_task *t)
 static int step_tuning(struct att_task *t, uint64_t now_ns)
 {
     att_coordinator_tick(&t->coordinator, now_ns);
-    if (t->coordinator.voting)
+    if (att_coordinator_busy(&t->coordinator))
         return 0;
     uint64_t low = watermark(t);
     if (low > t->low) {

@@ -1,6 +1,6 @@
 /* The coordinator alone: votes in any order, refusals, time-outs, a home word that says no. */
 #include "control/coordinator.h"
-#include "control/step.h"
+#include "base/step.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,15 @@ typedef struct fake {
     int finished;
     att_home_state_t outcome;
     att_vote_t why;
+    int told, records_late;
     int steps[ATT_STEP_COUNT];
 } fake_t;
+
+static void vote(att_coordinator_t *c, uint32_t participant, uint32_t txn, att_vote_t vote)
+{
+    att_ballot_t ballot = {.txn = txn, .vote = vote};
+    att_coordinator_vote(c, participant, &ballot);
+}
 
 static int open_home(void *context, uint32_t txn)
 {
@@ -35,17 +42,26 @@ static void prepare(void *context, uint32_t participant, const att_schedule_t *s
     fake_t *f = context;
     f->asked++;
     if (f->vote_at_once)
-        att_coordinator_vote(&f->coordinator, participant, schedule->txn, f->vote);
+        vote(&f->coordinator, participant, schedule->txn, f->vote);
 }
 
 static void done(void *context, const att_schedule_t *schedule, att_home_state_t state,
-                 att_vote_t vote)
+                 const att_ballot_t *ballot)
 {
     fake_t *f = context;
     (void)schedule;
     f->finished++;
     f->outcome = state;
-    f->why = vote;
+    f->why = (att_vote_t)ballot->vote;
+}
+
+static void outcome(void *context, uint32_t participant, uint32_t txn, att_home_state_t state)
+{
+    fake_t *f = context;
+    (void)state;
+    f->told++;
+    if (!f->records_late)
+        att_coordinator_recorded(&f->coordinator, participant, txn);
 }
 
 static void step(void *context, int reached, const att_schedule_t *schedule)
@@ -54,7 +70,7 @@ static void step(void *context, int reached, const att_schedule_t *schedule)
     ((fake_t *)context)->steps[reached]++;
 }
 
-static const att_coordinator_ops_t ops = {open_home, decide, prepare, done, step};
+static const att_coordinator_ops_t ops = {open_home, decide, prepare, done, outcome, step};
 
 static uint32_t begin(fake_t *f, uint32_t participants)
 {
@@ -85,13 +101,13 @@ static void all_must_agree(void **state)
     uint32_t txn = begin(&f, 3);
     assert_int_equal(f.asked, 3);
     assert_int_equal(begin(&f, 3), 0); /* one at a time */
-    att_coordinator_vote(&f.coordinator, 2, txn, ATT_VOTE_YES);
-    att_coordinator_vote(&f.coordinator, 2, txn, ATT_VOTE_YES); /* repeated */
-    att_coordinator_vote(&f.coordinator, 7, txn, ATT_VOTE_YES); /* a stranger */
-    att_coordinator_vote(&f.coordinator, 0, txn - 1, ATT_VOTE_PASSED); /* of another one */
-    att_coordinator_vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
+    vote(&f.coordinator, 2, txn, ATT_VOTE_YES);
+    vote(&f.coordinator, 2, txn, ATT_VOTE_YES);        /* repeated */
+    vote(&f.coordinator, 7, txn, ATT_VOTE_YES);        /* a stranger */
+    vote(&f.coordinator, 0, txn - 1, ATT_VOTE_PASSED); /* of another one */
+    vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
     assert_int_equal(f.finished, 0);
-    att_coordinator_vote(&f.coordinator, 1, txn, ATT_VOTE_YES);
+    vote(&f.coordinator, 1, txn, ATT_VOTE_YES);
     assert_int_equal(f.finished, 1);
     assert_int_equal(f.outcome, ATT_HOME_COMMITTED);
 }
@@ -101,11 +117,11 @@ static void one_no_aborts(void **state)
     (void)state;
     fake_t f = {0};
     uint32_t txn = begin(&f, 3);
-    att_coordinator_vote(&f.coordinator, 1, txn, ATT_VOTE_PASSED);
+    vote(&f.coordinator, 1, txn, ATT_VOTE_PASSED);
     assert_int_equal(f.outcome, ATT_HOME_ABORTED);
     assert_int_equal(f.why, ATT_VOTE_PASSED);
-    att_coordinator_vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
-    att_coordinator_vote(&f.coordinator, 2, txn, ATT_VOTE_YES);
+    vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
+    vote(&f.coordinator, 2, txn, ATT_VOTE_YES);
     assert_int_equal(f.finished, 1);
 }
 
@@ -118,8 +134,8 @@ static void silence_aborts(void **state)
     assert_int_equal(f.finished, 0);
     att_coordinator_tick(&f.coordinator, 1500);
     assert_int_equal(f.outcome, ATT_HOME_ABORTED);
-    assert_int_equal(f.why, ATT_VOTE_BUSY);
-    att_coordinator_vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
+    assert_int_equal(f.why, ATT_VOTE_SILENT);
+    vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
     assert_int_equal(f.finished, 1);
 }
 
@@ -130,10 +146,30 @@ static void home_word_has_the_last_say(void **state)
     fake_t f = {0};
     uint32_t txn = begin(&f, 1);
     assert_int_equal(att_home_decide(&f.task, txn, ATT_HOME_ABORTED), ATT_HOME_ABORTED);
-    att_coordinator_vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
+    vote(&f.coordinator, 0, txn, ATT_VOTE_YES);
     assert_int_equal(f.outcome, ATT_HOME_ABORTED);
     assert_int_equal(f.steps[ATT_STEP_COMMITTED], 0);
     assert_int_equal(f.steps[ATT_STEP_ABORTED], 1);
+}
+
+/* The home keeps an outcome until every node has it. */
+static void next_waits_for_every_record(void **state)
+{
+    (void)state;
+    fake_t f = {.vote_at_once = 1, .records_late = 1};
+    uint32_t txn = begin(&f, 3);
+    assert_int_equal(f.outcome, ATT_HOME_COMMITTED);
+    assert_int_equal(f.told, 3);
+    att_coordinator_recorded(&f.coordinator, 0, txn);
+    att_coordinator_recorded(&f.coordinator, 0, txn);
+    att_coordinator_recorded(&f.coordinator, 1, txn - 1);
+    att_coordinator_recorded(&f.coordinator, 2, txn);
+    assert_true(att_coordinator_busy(&f.coordinator));
+    assert_int_equal(begin(&f, 3), 0);
+    att_coordinator_recorded(&f.coordinator, 1, txn);
+    assert_false(att_coordinator_busy(&f.coordinator));
+    assert_int_equal(f.steps[ATT_STEP_CLEARED], 1);
+    assert_int_equal(begin(&f, 3), txn + 1);
 }
 
 static void every_step_has_a_name(void **state)
@@ -151,6 +187,7 @@ int main(void)
         cmocka_unit_test(one_no_aborts),
         cmocka_unit_test(silence_aborts),
         cmocka_unit_test(home_word_has_the_last_say),
+        cmocka_unit_test(next_waits_for_every_record),
         cmocka_unit_test(every_step_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
