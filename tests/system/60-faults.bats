@@ -19,8 +19,9 @@ faulted() {
     last=$(tail -n 1 steps)
     case $1 in
     *:stop)
-        if [[ $last == *step=aborted* ]]; then
-            last=$(grep "step=${1%%:*} ${last#*step=aborted }" steps)
+        if [[ $last =~ \ step=(aborted|recorded|cleared|told)\ (.*) ]]; then
+            grep -q "step=aborted ${BASH_REMATCH[2]}" steps || fail "it committed after the wait"
+            last=$(grep "step=${1%%:*} ${BASH_REMATCH[2]}" steps)
         fi
         ;;
     esac
