@@ -4,6 +4,7 @@
 #include "cli/info.h"
 #include "cli/plugins.h"
 #include "cli/run.h"
+#include "cli/sim.h"
 #ifdef ATTUNE_BENCH
 #include "cli/bench.h"
 #endif
@@ -23,6 +24,7 @@ static const struct {
 #ifdef ATTUNE_BENCH
     {"bench", att_bench_main, "run collectives of given sizes and check their results"},
 #endif
+    {"sim", att_sim_main, "compare search strategies on recorded and modelled surfaces"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
     {"info", att_info_main, "show version, paths and every option"},
     {"version", show_version, "show the version"},

@@ -1,0 +1,86 @@
+#include "cli/sim.h"
+
+#include "base/config.h"
+#include "base/log.h"
+#include "cli/sim_entry.h"
+#include "cli/sim_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Without --strategy: what attune run takes, and the yardstick. */
+static void choose_strategies(att_sim_options_t *o)
+{
+    if (o->strategy_count > 0)
+        return;
+    for (size_t i = 0; i < att_option_row_count; i++)
+        if (strcmp(att_option_rows[i].flag, "strategy") == 0)
+            o->strategies[o->strategy_count++] = att_option_rows[i].fallback;
+    o->strategies[o->strategy_count++] = ATT_SIM_REFERENCE;
+}
+
+static int check_strategies(const att_sim_options_t *o, struct att_strategy_host *host,
+                            att_error_t *error)
+{
+    int rc = att_strategy_host_check(host, ATT_SIM_REFERENCE, error);
+    bool known = o->against == NULL;
+    for (uint32_t i = 0; rc == ATT_OK && i < o->strategy_count; i++) {
+        rc = att_strategy_host_check(host, o->strategies[i], error);
+        known |= o->against != NULL && strcmp(o->against, o->strategies[i]) == 0;
+    }
+    if (rc == ATT_OK && !known)
+        rc = att_fail(error, ATT_EUSAGE, "--against %.80s is none of the strategies that run",
+                      o->against);
+    return rc;
+}
+
+static int run_surfaces(const att_sim_options_t *o, struct att_strategy_host *host,
+                        att_sim_report_t *report, uint32_t *failed, att_error_t *error)
+{
+    int rc = ATT_OK;
+    for (uint32_t i = 0; rc == ATT_OK && i < o->surface_count; i++) {
+        att_sim_entry_t entry = {.surface = o->surfaces[i],
+                                 .collective = o->collective,
+                                 .bytes = o->bytes,
+                                 .load = o->load};
+        rc = att_sim_entry_run(o, &entry, host, report, failed, error);
+    }
+    return rc;
+}
+
+static int simulate(att_sim_options_t *o, uint32_t *failed, att_error_t *error)
+{
+    struct att_strategy_host *host;
+    att_sim_report_t report;
+    choose_strategies(o);
+    int rc = att_strategy_host_create(o->plugin_path, ATT_HOST_INPROCESS, 0, &host, error);
+    if (rc != ATT_OK)
+        return rc;
+    rc = check_strategies(o, host, error);
+    if (rc == ATT_OK)
+        rc = att_sim_report_open(&report, o->json, o->csv, error);
+    if (rc == ATT_OK) {
+        rc = run_surfaces(o, host, &report, failed, error);
+        int closed = att_sim_report_close(&report, o->json, rc == ATT_OK ? error : NULL);
+        rc = rc == ATT_OK ? closed : rc;
+    }
+    att_strategy_host_destroy(host);
+    return rc;
+}
+
+int att_sim_main(int argc, char **argv)
+{
+    att_sim_options_t options;
+    att_error_t error = {""};
+    int rc = att_sim_options_parse(argc, argv, &options, &error);
+    if (rc > 0)
+        return 0;
+    uint32_t failed = 0;
+    if (rc == ATT_OK)
+        rc = simulate(&options, &failed, &error);
+    if (rc != ATT_OK) {
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+        return -rc;
+    }
+    return failed > 0 ? ATT_EFAIL : 0;
+}

@@ -1,0 +1,223 @@
+#include "cli/sim_report.h"
+
+#include "base/names.h"
+#include "cli/json_file.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* null for NAN and infinity. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *levels(const double values[ATT_SIM_LEVELS])
+{
+    return json_pack("{s:o,s:o,s:o,s:o}", "10", number(values[0]), "5", number(values[1]), "2",
+                     number(values[2]), "1", number(values[3]));
+}
+
+static json_t *row_json(const att_sim_row_t *r)
+{
+    json_t *row =
+        json_pack("{s:s,s:b,s:s,s:i,s:f,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "surface", r->surface,
+                  "held_out", r->held_out, "strategy", r->strategy, "seeds", (int)r->seeds, "noise",
+                  r->noise, "calls_at_stop_median", number(r->calls_at_stop), "gap_at_descent_stop",
+                  number(r->gap_at_descent_stop), "gap_final_geomean", number(r->gap_final),
+                  "gap_final_p99", number(r->gap_p99), "gap_final_worst", number(r->gap_worst),
+                  "calls_to", levels(r->calls_to), "regret", number(r->regret));
+    json_t *more =
+        json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}",
+                  "descent_stop", (json_int_t)r->descent_stop, "budget", (json_int_t)r->budget,
+                  "gap_final_median", number(r->gap_median), "gap_final_p90", number(r->gap_p90),
+                  "calls_to_mean", levels(r->calls_to_mean), "calls_to_stay",
+                  levels(r->calls_to_stay), "share_to", levels(r->share_to), "regret_share",
+                  number(r->regret_share), "slower_share", number(r->slower_share), "trials_median",
+                  number(r->trials), "offline_samples", number(r->offline), "kept_default_share",
+                  number(r->kept_share), "ask_us", number(r->ask_us), "speedup", number(r->speedup),
+                  "step_speedup", number(r->step_speedup), "failed", (int)r->failed);
+    if (row != NULL && more != NULL)
+        json_object_update(row, more);
+    json_decref(more);
+    return row;
+}
+
+static const char csv_header[] =
+    "surface,held_out,strategy,seeds,noise,descent_stop_calls,budget_calls,calls_at_stop_median,"
+    "gap_at_descent_stop,gap_final_geomean,gap_final_median,gap_final_p90,gap_final_p99,"
+    "gap_final_worst,calls_to_10,calls_to_5,calls_to_2,calls_to_1,regret_calls,slower_share,"
+    "trials_median,offline_samples,ask_us,speedup,step_speedup,failed\n";
+
+/* An empty field: never. */
+static void csv_number(FILE *out, double value)
+{
+    if (isfinite(value))
+        fprintf(out, ",%.9g", value);
+    else
+        fputc(',', out);
+}
+
+static void csv_row(FILE *out, const att_sim_row_t *r)
+{
+    fprintf(out, "%s,%d,\"%s\",%u,%.9g,%" PRIu64 ",%" PRIu64, r->surface, r->held_out, r->strategy,
+            r->seeds, r->noise, r->descent_stop, r->budget);
+    const double values[] = {r->calls_at_stop, r->gap_at_descent_stop,
+                             r->gap_final,     r->gap_median,
+                             r->gap_p90,       r->gap_p99,
+                             r->gap_worst,     r->calls_to[0],
+                             r->calls_to[1],   r->calls_to[2],
+                             r->calls_to[3],   r->regret,
+                             r->slower_share,  r->trials,
+                             r->offline,       r->ask_us,
+                             r->speedup,       r->step_speedup};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        csv_number(out, values[i]);
+    fprintf(out, ",%u\n", r->failed);
+}
+
+static int try_to_write(const char *path, att_error_t *error)
+{
+    char temporary[PATH_MAX];
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    FILE *file = fopen(temporary, "we");
+    if (file == NULL)
+        return att_fail_errno(error, "%s: cannot write", path);
+    fclose(file);
+    unlink(temporary);
+    return ATT_OK;
+}
+
+int att_sim_report_open(att_sim_report_t *report, const char *json_path, const char *csv_path,
+                        att_error_t *error)
+{
+    int rc = json_path != NULL ? try_to_write(json_path, error) : ATT_OK;
+    if (rc != ATT_OK)
+        return rc;
+    *report = (att_sim_report_t){.rows = json_array(), .comparisons = json_array()};
+    if (csv_path == NULL)
+        return ATT_OK;
+    report->csv = fopen(csv_path, "we");
+    if (report->csv == NULL) {
+        json_decref(report->rows);
+        json_decref(report->comparisons);
+        return att_fail_errno(error, "%s: cannot write", csv_path);
+    }
+    fputs(csv_header, report->csv);
+    return ATT_OK;
+}
+
+void att_sim_report_heading(const char *surface, const struct att_sim_task *task, int load,
+                            const att_sim_contest_t *contest, double noise)
+{
+    const att_sim_task_config_t *c = att_sim_task_config(task);
+    att_sim_optimum_t optimum = {ATT_SETTING_KEEP, 0};
+    (void)att_sim_task_optimum((struct att_sim_task *)task, load, &optimum, NULL); /* known */
+    double native_us = att_sim_task_us(task, ATT_SETTING_KEEP, load);
+    char bytes[24], setting[ATT_SETTING_TEXT];
+    printf("%s: %s of %s, %s, noise %.3g %%\n", surface, att_collective_name(c->collective),
+           att_bytes_text(c->bytes, bytes, sizeof bytes),
+           c->objective == ATT_SIM_STEP ? "step" : "collective", 100 * noise);
+    printf("  optimum %s, %.1f us; NCCL's choice %.1f us (%+.1f %%)\n",
+           att_setting_text(optimum.setting, setting, sizeof setting), optimum.us, native_us,
+           100 * (native_us / optimum.us - 1));
+    if (contest->descent_stop > 0)
+        printf("  coordinate descent stops after %" PRIu64 " calls (median); ",
+               contest->descent_stop);
+    printf("  budget %" PRIu64 " calls, %u seeds\n", contest->budget, contest->seeds);
+    printf("  %-36s %6s %7s %7s %7s %7s %6s %6s %6s %6s %8s %6s %7s\n", "strategy", "stop",
+           "gap@ds", "final", "p99", "worst", "to10%", "to5%", "to2%", "to1%", "regret", "slower",
+           "ask us");
+}
+
+static void print_percent(double value, int width)
+{
+    if (isfinite(value))
+        printf(" %*.2f%%", width - 1, 100 * value);
+    else
+        printf(" %*s", width, "-");
+}
+
+static void print_calls(double value, int width)
+{
+    if (isfinite(value))
+        printf(" %*.0f", width, value);
+    else
+        printf(" %*s", width, "never");
+}
+
+int att_sim_report_row(att_sim_report_t *report, const att_sim_row_t *row, att_error_t *error)
+{
+    printf("  %-36s", row->strategy);
+    print_calls(row->calls_at_stop, 6);
+    print_percent(row->gap_at_descent_stop, 7);
+    print_percent(row->gap_final, 7);
+    print_percent(row->gap_p99, 7);
+    print_percent(row->gap_worst, 7);
+    for (int level = 0; level < ATT_SIM_LEVELS; level++)
+        print_calls(row->calls_to[level], 6);
+    printf(" %8.1f", row->regret);
+    print_percent(row->slower_share, 6);
+    printf(" %7.1f", row->ask_us);
+    if (isfinite(row->step_speedup) || row->offline > 0)
+        printf("  ");
+    if (isfinite(row->step_speedup))
+        printf(" step %.2fx", row->step_speedup);
+    if (row->offline > 0)
+        printf(" +%.0f offline samples, charged", row->offline);
+    if (row->failed > 0)
+        printf("  failed in %u runs: %s", row->failed, row->why);
+    printf("\n");
+    if (report->csv != NULL)
+        csv_row(report->csv, row);
+    json_t *json = row_json(row);
+    if (json == NULL || json_array_append_new(report->rows, json) != 0)
+        return att_fail(error, ATT_ENOMEM, "no memory for a row of the report");
+    return ATT_OK;
+}
+
+void att_sim_report_duels_heading(const char *against)
+{
+    printf("  against %s, run by run with the same seed (Wilcoxon signed rank):\n", against);
+}
+
+int att_sim_report_duel(att_sim_report_t *report, const char *surface, const att_sim_duel_t *duel,
+                        att_error_t *error)
+{
+    const att_wilcoxon_t *t = &duel->test;
+    printf("    %-34s %-20s median %.4g, there %.4g; smaller %u, larger %u; p %.2g\n", duel->a,
+           att_sim_measure_name(duel->measure), duel->median_a, duel->median_b, t->wins, t->losses,
+           t->p);
+    json_t *json = json_pack(
+        "{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:i,s:i,s:i,s:s,s:o}", "surface", surface, "measure",
+        att_sim_measure_name(duel->measure), "a", duel->a, "b", duel->b, "median_a",
+        number(duel->median_a), "median_b", number(duel->median_b), "median_difference",
+        number(duel->median_difference), "pairs", (int)t->pairs, "a_smaller", (int)t->wins,
+        "a_larger", (int)t->losses, "test",
+        t->exact ? "Wilcoxon signed rank, exact" : "Wilcoxon signed rank, normal approximation",
+        "p", number(t->p));
+    if (json == NULL || json_array_append_new(report->comparisons, json) != 0)
+        return att_fail(error, ATT_ENOMEM, "no memory for a comparison of the report");
+    return ATT_OK;
+}
+
+int att_sim_report_close(att_sim_report_t *report, const char *json_path, att_error_t *error)
+{
+    int rc = ATT_OK;
+    if (report->csv != NULL && fclose(report->csv) != 0)
+        rc = att_fail_errno(error, "cannot write the CSV rows");
+    json_t *root =
+        json_pack("{s:i,s:s,s:s,s:o,s:o}", "version", 1, "tool", "attune sim " ATTUNE_VERSION,
+                  "units", "gaps: fraction over the optimum; calls; regret: optimal calls", "rows",
+                  report->rows, "comparisons", report->comparisons);
+    if (root == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory for the report");
+    if (json_path == NULL || rc != ATT_OK) {
+        json_decref(root);
+        return rc;
+    }
+    return att_json_replace(json_path, root, error);
+}

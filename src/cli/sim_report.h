@@ -1,0 +1,37 @@
+/*
+ * sim_report: what `attune sim` prints and writes: the table, JSON rows (format below) and CSV.
+ *
+ *     {"version":1, "tool", "units", "rows":[{"surface","held_out","strategy","seeds","noise",
+ *      "calls_at_stop_median","gap_at_descent_stop","gap_final_geomean","gap_final_p99",
+ *      "gap_final_worst","calls_to":{"10","5","2","1"},"regret", ...}], "comparisons":[...]}
+ *
+ * Gaps are fractions over the optimum; null: never. docs/sim.md explains every key.
+ */
+#ifndef ATT_CLI_SIM_REPORT_H
+#define ATT_CLI_SIM_REPORT_H
+
+#include "sim/row.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Gathers rows and duels; owns copies. */
+typedef struct att_sim_report {
+    json_t *rows, *comparisons;
+    FILE *csv; /* NULL: not wanted */
+} att_sim_report_t;
+
+/* Either path may be NULL. A file that cannot be written is an error now, not after the runs. */
+int att_sim_report_open(att_sim_report_t *report, const char *json_path, const char *csv_path,
+                        att_error_t *error);
+/* Print the heading of a surface, then one line a row. */
+void att_sim_report_heading(const char *surface, const struct att_sim_task *task, int load,
+                            const att_sim_contest_t *contest, double noise);
+int att_sim_report_row(att_sim_report_t *report, const att_sim_row_t *row, att_error_t *error);
+void att_sim_report_duels_heading(const char *against);
+int att_sim_report_duel(att_sim_report_t *report, const char *surface, const att_sim_duel_t *duel,
+                        att_error_t *error);
+/* Write the JSON (path NULL: none) and close everything. */
+int att_sim_report_close(att_sim_report_t *report, const char *json_path, att_error_t *error);
+
+#endif
