@@ -7,6 +7,7 @@
 #include "cli/sim.h"
 #ifdef ATTUNE_BENCH
 #include "cli/bench.h"
+#include "cli/bench_record.h"
 #endif
 
 #include <stdio.h>
@@ -23,6 +24,7 @@ static const struct {
     {"run", att_run_main, "run a command and tune its NCCL collectives while it runs"},
 #ifdef ATTUNE_BENCH
     {"bench", att_bench_main, "run collectives of given sizes and check their results"},
+    {"record", att_record_main, "record a surface: a grid of settings, measured"},
 #endif
     {"sim", att_sim_main, "compare search strategies on recorded and modelled surfaces"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},

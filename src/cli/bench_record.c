@@ -1,0 +1,33 @@
+#include "cli/bench_record.h"
+
+#include "base/log.h"
+#include "cli/bench_convert.h"
+#include "cli/bench_record_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int att_record_main(int argc, char **argv)
+{
+    att_record_options_t *options = malloc(sizeof *options);
+    att_bench_options_t *bench = malloc(sizeof *bench);
+    att_error_t error = {""};
+    int rc = ATT_OK;
+    if (options == NULL || bench == NULL) {
+        free(options);
+        free(bench);
+        return ATT_ENOMEM;
+    }
+    rc = att_record_options_parse(options, bench, argc, argv, &error);
+    if (rc != ATT_OK && error.text[0] == '\0') {
+        att_record_options_help(stdout);
+        rc = ATT_OK;
+    } else if (rc == ATT_OK) {
+        rc = att_bench_convert(options, &error);
+    }
+    if (rc != ATT_OK)
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+    free(options);
+    free(bench);
+    return -rc;
+}
