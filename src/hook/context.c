@@ -115,6 +115,10 @@ bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi
     context->member_index = index;
     context->tuner_abi = tuner_abi;
     context->has_tuner = true;
+    /* ATTUNE_NODE splits a machine into nodes that NCCL does not know of. */
+    const char *node = getenv("ATTUNE_NODE");
+    if (context->rank == 0 && (nodes > 1 || (node != NULL && node[0] != '\0')))
+        att_hook_serve_homes();
     att_segment_publish_member(memory, index);
     atomic_store_explicit(&context->deciding, true, memory_order_relaxed);
     return true;

@@ -1,7 +1,9 @@
 #include "hook/hook.h"
 
 #include "base/log.h"
+#include "base/step.h"
 #include "hook/context.h"
+#include "hook/helper.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -34,6 +36,7 @@ void att_hook_say(att_nccl_logger_fn logger, const char *format, ...)
 /* A child shares the mapping but not the identity of its parent: it must never write there. */
 static void stop_in_child(void)
 {
+    att_helper_forget();
     atomic_store_explicit(&att_hook_stopped, true, memory_order_relaxed);
 }
 
@@ -55,6 +58,10 @@ static bool attach(att_nccl_logger_fn logger)
     }
     att_error_t error = {""};
     att_segment_name_t from_environment = {0};
+    if (att_step_init(getenv("ATTUNE_DEBUG_STEPS"), &error) != ATT_OK) {
+        att_log(ATT_LOG_WARN, "this process is not tuned: %s", error.text);
+        return false;
+    }
     if (att_segment_open(&from_environment, ATT_SEGMENT_HOOK, &hook.segment, &error) != ATT_OK) {
         att_log(ATT_LOG_WARN, "this process is not tuned: %s", error.text);
         return false;
@@ -90,6 +97,14 @@ const att_hook_t *att_hook_attached(void)
 {
     return !att_hook_is_stopped() && atomic_load_explicit(&attached, memory_order_acquire) ? &hook
                                                                                            : NULL;
+}
+
+void att_hook_serve_homes(void)
+{
+    pthread_mutex_lock(&attach_lock);
+    if (hook.memory != NULL)
+        att_helper_start(hook.memory, hook.process);
+    pthread_mutex_unlock(&attach_lock);
 }
 
 /* The mapping stays (threads of NCCL may still run); only the file goes, when nobody else uses it.

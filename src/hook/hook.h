@@ -29,6 +29,10 @@ const att_hook_t *att_hook_attach(att_nccl_logger_fn logger);
 /* The same without attaching: NULL before the first communicator. */
 const att_hook_t *att_hook_attached(void);
 
+/* This process has rank 0 of a group over several nodes: answer for its home words (hook/helper.h).
+ */
+void att_hook_serve_homes(void);
+
 /* True from the start in a forked child and at the end of the process. Every callback asks first.
  */
 extern _Atomic bool att_hook_stopped __attribute__((visibility("hidden")));

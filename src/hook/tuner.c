@@ -3,6 +3,7 @@
 #include "hook/tuner.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "hook/context.h"
 
 #ifdef __SSE2__
@@ -150,6 +151,20 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
     att_call_publish(call, serial);
 }
 
+/* The decision of this call's switch could not be learnt: to launch it with a guess could hang the
+ * job or corrupt its data. */
+static __attribute__((noinline, cold)) int fail_in_doubt(att_context_t *context,
+                                                         const att_lane_t *lane, uint64_t call)
+{
+    context->counts.noted++; /* not launched: neither timed nor untimed */
+    att_log(ATT_LOG_ERROR,
+            "call %llu of %llu bytes on rank %u of group 0x%llx fails: whether its setting was "
+            "switched could not be learnt from rank 0 within %.0f ms (--in-doubt-ms)",
+            (unsigned long long)call, (unsigned long long)lane->task->bytes, context->rank,
+            (unsigned long long)context->comm_id, (double)lane->header->in_doubt_ns * 1e-6);
+    return ATT_NCCL_SYSTEM_ERROR;
+}
+
 /* Write the setting into NCCL's table; false when it cannot be applied here. */
 static inline bool apply(const att_context_t *context, const att_setting_t *setting, uint32_t pairs,
                          float *table, int protocols, int *channels)
@@ -224,6 +239,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
         return ATT_NCCL_SYSTEM_ERROR;
     }
     if (__builtin_expect(stamps_wanted || batch->stamped || decision.trial, 0)) {
+        if (decision.trial == ATT_DECISION_IN_DOUBT)
+            return fail_in_doubt(context, lane, decision.call);
         context->counts.noted++;
         note_call(context, lane, decision);
         att_context_flush(context);
