@@ -4,12 +4,13 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-deep bench install clean packages build
+.PHONY: help demo check check-deep bench sim install clean packages build
 
 help:
 	@echo 'make demo        build attune, tune modelled and real collectives with it (no GPU needed)'
 	@echo 'make check       unit and system tests, also with address and undefined-behaviour checks'
 	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
+	@echo 'make sim         strategies against each other on every surface: build/sim/suite.json (SEEDS=10 quick)'
 	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json'
 	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
 	@echo 'make packages    install the Debian packages that all of this needs'
@@ -34,6 +35,11 @@ check-deep: packages
 bench: build
 	@cmake --build build/release --target bench-hook
 	@cmake --build build/release --target bench-agent
+
+SEEDS ?= 100
+sim: build
+	@mkdir -p build/sim
+	build/release/bin/attune sim --suite --seeds $(SEEDS) --json build/sim/suite.json --csv build/sim/suite.csv
 
 install: BUILD_OPTIONS = '-DCMAKE_INSTALL_PREFIX=$(PREFIX)'
 install: build

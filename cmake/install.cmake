@@ -31,6 +31,9 @@ endif()
 install(DIRECTORY include/attune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY data/surfaces DESTINATION ${CMAKE_INSTALL_DATADIR}/attune
     FILES_MATCHING PATTERN "*.json" PATTERN "*.json.gz" PATTERN "*.csv")
+if(EXISTS ${CMAKE_SOURCE_DIR}/data/suite.json)
+    install(FILES data/suite.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
+endif()
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_file(attune.pc.in ${CMAKE_BINARY_DIR}/attune.pc @ONLY)

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cli/sim_entry.h"
 #include "cli/sim_options.h"
+#include "cli/sim_suite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static int check_strategies(const att_sim_options_t *o, struct att_strategy_host
 }
 
 static int run_surfaces(const att_sim_options_t *o, struct att_strategy_host *host,
-                        att_sim_report_t *report, uint32_t *failed, att_error_t *error)
+                        att_sim_report_t *report, att_error_t *error)
 {
     int rc = ATT_OK;
     for (uint32_t i = 0; rc == ATT_OK && i < o->surface_count; i++) {
@@ -43,27 +44,86 @@ static int run_surfaces(const att_sim_options_t *o, struct att_strategy_host *ho
                                  .collective = o->collective,
                                  .bytes = o->bytes,
                                  .load = o->load};
-        rc = att_sim_entry_run(o, &entry, host, report, failed, error);
+        rc = att_sim_entry_run(o, &entry, host, report, error);
     }
+    return rc;
+}
+
+static int run_suite(const att_sim_options_t *o, const att_sim_suite_t *suite,
+                     struct att_strategy_host *host, att_sim_report_t *report, att_error_t *error)
+{
+    int rc = ATT_OK;
+    for (uint32_t i = 0; rc == ATT_OK && i < suite->count; i++) {
+        const att_sim_suite_entry_t *e = &suite->entries[i];
+        att_sim_entry_t entry = {.surface = e->surface,
+                                 .label = e->label,
+                                 .collective = e->collective,
+                                 .bytes = e->bytes,
+                                 .load = e->load,
+                                 .held_out = e->held_out};
+        rc = att_sim_entry_run(o, &entry, host, report, error);
+    }
+    return rc;
+}
+
+/* The suite's strategies that are there; --strategy takes their place. */
+static int choose_of_suite(att_sim_options_t *o, const att_sim_suite_t *suite,
+                           struct att_strategy_host *host, att_error_t *error)
+{
+    if (o->strategy_count > 0)
+        return ATT_OK;
+    for (uint32_t i = 0; i < suite->strategy_count; i++) {
+        int rc = att_strategy_host_check(host, suite->strategies[i], error);
+        if (rc == -ATT_ENOENT)
+            att_log(ATT_LOG_WARN, "the suite's %s is left out: %s", suite->strategies[i],
+                    error->text);
+        else if (rc != ATT_OK)
+            return rc;
+        else
+            o->strategies[o->strategy_count++] = suite->strategies[i];
+    }
+    return o->strategy_count > 0
+               ? ATT_OK
+               : att_fail(error, ATT_ENOENT, "none of the suite's strategies was found");
+}
+
+static int simulate_with(att_sim_options_t *o, struct att_strategy_host *host, uint32_t *failed,
+                         att_error_t *error)
+{
+    att_sim_suite_t suite = {0};
+    att_sim_report_t report;
+    int rc = ATT_OK;
+    if (o->mode == ATT_SIM_MODE_SUITE) {
+        rc = att_sim_suite_read(o->suite_file, &suite, error);
+        if (rc == ATT_OK)
+            rc = choose_of_suite(o, &suite, host, error);
+    } else {
+        choose_strategies(o);
+    }
+    if (rc == ATT_OK)
+        rc = check_strategies(o, host, error);
+    if (rc == ATT_OK)
+        rc = att_sim_report_open(&report, o->json, o->csv, error);
+    if (rc == ATT_OK) {
+        rc = o->mode == ATT_SIM_MODE_SUITE ? run_suite(o, &suite, host, &report, error)
+                                           : run_surfaces(o, host, &report, error);
+        *failed = report.failed;
+        if (rc == ATT_OK)
+            rc = att_sim_report_close(&report, o->strategies[0], o->json, error);
+        else
+            att_sim_report_drop(&report);
+    }
+    att_sim_suite_free(&suite);
     return rc;
 }
 
 static int simulate(att_sim_options_t *o, uint32_t *failed, att_error_t *error)
 {
     struct att_strategy_host *host;
-    att_sim_report_t report;
-    choose_strategies(o);
     int rc = att_strategy_host_create(o->plugin_path, ATT_HOST_INPROCESS, 0, &host, error);
     if (rc != ATT_OK)
         return rc;
-    rc = check_strategies(o, host, error);
-    if (rc == ATT_OK)
-        rc = att_sim_report_open(&report, o->json, o->csv, error);
-    if (rc == ATT_OK) {
-        rc = run_surfaces(o, host, &report, failed, error);
-        int closed = att_sim_report_close(&report, o->json, rc == ATT_OK ? error : NULL);
-        rc = rc == ATT_OK ? closed : rc;
-    }
+    rc = simulate_with(o, host, failed, error);
     att_strategy_host_destroy(host);
     return rc;
 }

@@ -32,9 +32,10 @@ static void name_scene(att_sim_scene_t *scene, const att_sim_entry_t *entry)
     const char *load = c->count > 1 ? "schedule" : info->loads[c->spans[0].load];
     if (entry->label != NULL)
         snprintf(scene->label, sizeof scene->label, "%s", entry->label);
+    else if (info->load_count == 1 || strcmp(load, "none") == 0)
+        snprintf(scene->label, sizeof scene->label, "%s", info->name);
     else
-        snprintf(scene->label, sizeof scene->label, "%s%s%s", info->name,
-                 strcmp(load, "none") != 0 ? "@" : "", strcmp(load, "none") != 0 ? load : "");
+        snprintf(scene->label, sizeof scene->label, "%s@%s", info->name, load);
 }
 
 static int set_scene(att_sim_scene_t *scene, const att_sim_entry_t *entry,
@@ -96,20 +97,26 @@ static uint32_t index_of(const att_sim_options_t *o, const char *strategy)
 }
 
 static int report_rows(const att_sim_scene_t *scene, const att_sim_entry_t *entry,
-                       att_sim_report_t *report, uint32_t *failed, att_error_t *error)
+                       att_sim_report_t *report, att_error_t *error)
 {
+    att_sim_row_t rows[ATT_SIM_STRATEGIES];
+    const att_sim_row_t *descent = NULL;
+    uint32_t count = scene->config.strategy_count;
     int rc = ATT_OK;
     att_sim_report_heading(scene->label, scene->task, scene->last_load, &scene->contest,
                            scene->config.run.noise);
-    for (uint32_t i = 0; rc == ATT_OK && i < scene->config.strategy_count; i++) {
-        att_sim_row_t row = {.surface = scene->label,
-                             .strategy = scene->config.strategies[i],
-                             .held_out = entry->held_out,
-                             .noise = scene->config.run.noise};
-        att_sim_row_fill(&scene->contest, i, scene->task, scene->last_load, &row);
-        *failed += row.failed > 0;
-        rc = att_sim_report_row(report, &row, error);
+    for (uint32_t i = 0; rc == ATT_OK && i < count; i++) {
+        rows[i] = (att_sim_row_t){.surface = scene->label,
+                                  .strategy = scene->config.strategies[i],
+                                  .held_out = entry->held_out,
+                                  .noise = scene->config.run.noise};
+        att_sim_row_fill(&scene->contest, i, scene->task, scene->last_load, &rows[i]);
+        if (strcmp(rows[i].strategy, ATT_SIM_REFERENCE) == 0)
+            descent = &rows[i];
+        rc = att_sim_report_row(report, &rows[i], error);
     }
+    if (rc == ATT_OK && descent != NULL && descent != &rows[0])
+        att_sim_verdict_add(&report->verdict, rows, count, descent);
     return rc;
 }
 
@@ -135,15 +142,14 @@ static int report_duels(const att_sim_scene_t *scene, att_sim_report_t *report, 
 }
 
 int att_sim_entry_run(const att_sim_options_t *options, const att_sim_entry_t *entry,
-                      struct att_strategy_host *host, att_sim_report_t *report, uint32_t *failed,
-                      att_error_t *error)
+                      struct att_strategy_host *host, att_sim_report_t *report, att_error_t *error)
 {
     att_sim_scene_t scene = {.options = options};
     int rc = set_scene(&scene, entry, host, error);
     if (rc == ATT_OK)
         rc = att_sim_contest_run(&scene.config, &scene.contest, error);
     if (rc == ATT_OK)
-        rc = report_rows(&scene, entry, report, failed, error);
+        rc = report_rows(&scene, entry, report, error);
     if (rc == ATT_OK)
         rc = report_duels(&scene, report, error);
     att_sim_contest_free(&scene.contest);

@@ -18,9 +18,7 @@ typedef struct att_sim_entry {
     bool held_out;
 } att_sim_entry_t;
 
-/* *failed counts the rows in which a strategy failed. */
 int att_sim_entry_run(const att_sim_options_t *options, const att_sim_entry_t *entry,
-                      struct att_strategy_host *host, att_sim_report_t *report, uint32_t *failed,
-                      att_error_t *error);
+                      struct att_strategy_host *host, att_sim_report_t *report, att_error_t *error);
 
 #endif

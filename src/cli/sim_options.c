@@ -12,6 +12,7 @@
 enum {
     OPTION_SURFACE = 1,
     OPTION_SUITE,
+    OPTION_SUITE_FILE,
     OPTION_PAPER,
     OPTION_COLLECTIVE,
     OPTION_BYTES,
@@ -53,6 +54,7 @@ static const struct row {
     {"surface", OPTION_SURFACE, "NAME|FILE",
      "modelled or recorded surface (JSON, T4, CSV; .gz too); may be given several times"},
     {"suite", OPTION_SUITE, NULL, "every shipped surface, as data/suite.json lists them"},
+    {"suite-file", OPTION_SUITE_FILE, "FILE", "another list instead of data/suite.json"},
     {"paper", OPTION_PAPER, NULL, "AutoCCL's reported rows beside what the simulation gives"},
     {"collective", OPTION_COLLECTIVE, "WORD", "collective of the surface (default its first)"},
     {"bytes", OPTION_BYTES, "SIZE", "message bytes, K/M/G binary (default the surface's first)"},
@@ -240,6 +242,10 @@ static int take(att_sim_options_t *o, int code, const char *flag, const char *te
         return append(flag, text, o->surfaces, &o->surface_count, ATT_SIM_SURFACES, error);
     case OPTION_SUITE:
         o->mode = ATT_SIM_MODE_SUITE;
+        return ATT_OK;
+    case OPTION_SUITE_FILE:
+        o->mode = ATT_SIM_MODE_SUITE;
+        o->suite_file = text;
         return ATT_OK;
     case OPTION_PAPER:
         o->mode = ATT_SIM_MODE_PAPER;

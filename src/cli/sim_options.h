@@ -13,6 +13,7 @@
 
 typedef struct att_sim_options {
     enum { ATT_SIM_MODE_SURFACES, ATT_SIM_MODE_SUITE, ATT_SIM_MODE_PAPER } mode;
+    const char *suite_file; /* NULL: the shipped one */
     uint32_t surface_count;
     const char *surfaces[ATT_SIM_SURFACES]; /* borrowed from argv */
     int collective;                         /* -1: the surface's first */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* null for NAN and infinity. */
@@ -79,9 +80,21 @@ static void csv_row(FILE *out, const att_sim_row_t *r)
     fprintf(out, ",%u\n", r->failed);
 }
 
+/* The folders that the file lies in, as far as they are missing. */
+static void make_folders(const char *path)
+{
+    char folder[PATH_MAX];
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+        if (folder[0] != '\0')
+            (void)mkdir(folder, 0777); /* what is wrong shows when the file is opened */
+    }
+}
+
 static int try_to_write(const char *path, att_error_t *error)
 {
     char temporary[PATH_MAX];
+    make_folders(path);
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     FILE *file = fopen(temporary, "we");
     if (file == NULL)
@@ -97,17 +110,29 @@ int att_sim_report_open(att_sim_report_t *report, const char *json_path, const c
     int rc = json_path != NULL ? try_to_write(json_path, error) : ATT_OK;
     if (rc != ATT_OK)
         return rc;
-    *report = (att_sim_report_t){.rows = json_array(), .comparisons = json_array()};
-    if (csv_path == NULL)
-        return ATT_OK;
-    report->csv = fopen(csv_path, "we");
-    if (report->csv == NULL) {
-        json_decref(report->rows);
-        json_decref(report->comparisons);
-        return att_fail_errno(error, "%s: cannot write", csv_path);
+    att_sim_report_t made = {.rows = json_array(), .comparisons = json_array()};
+    if (att_sim_verdict_open(&made.verdict) != ATT_OK || made.rows == NULL ||
+        made.comparisons == NULL)
+        rc = att_fail(error, ATT_ENOMEM, "no memory for a report");
+    if (rc == ATT_OK && csv_path != NULL && (made.csv = fopen(csv_path, "we")) == NULL)
+        rc = att_fail_errno(error, "%s: cannot write", csv_path);
+    if (rc != ATT_OK) {
+        att_sim_report_drop(&made);
+        return rc;
     }
-    fputs(csv_header, report->csv);
+    if (made.csv != NULL)
+        fputs(csv_header, made.csv);
+    *report = made;
     return ATT_OK;
+}
+
+void att_sim_report_drop(att_sim_report_t *report)
+{
+    json_decref(report->rows);
+    json_decref(report->comparisons);
+    json_decref(att_sim_verdict_close(&report->verdict, ""));
+    if (report->csv != NULL)
+        fclose(report->csv);
 }
 
 void att_sim_report_heading(const char *surface, const struct att_sim_task *task, int load,
@@ -168,6 +193,7 @@ int att_sim_report_row(att_sim_report_t *report, const att_sim_row_t *row, att_e
         printf(" step %.2fx", row->step_speedup);
     if (row->offline > 0)
         printf(" +%.0f offline samples, charged", row->offline);
+    report->failed += row->failed > 0;
     if (row->failed > 0)
         printf("  failed in %u runs: %s", row->failed, row->why);
     printf("\n");
@@ -204,15 +230,19 @@ int att_sim_report_duel(att_sim_report_t *report, const char *surface, const att
     return ATT_OK;
 }
 
-int att_sim_report_close(att_sim_report_t *report, const char *json_path, att_error_t *error)
+int att_sim_report_close(att_sim_report_t *report, const char *strategy, const char *json_path,
+                         att_error_t *error)
 {
     int rc = ATT_OK;
-    if (report->csv != NULL && fclose(report->csv) != 0)
+    if (report->verdict.surfaces[0] + report->verdict.surfaces[1] > 1)
+        att_sim_verdict_print(&report->verdict, strategy);
+    if (report->csv != NULL && (ferror(report->csv) | fclose(report->csv)) != 0)
         rc = att_fail_errno(error, "cannot write the CSV rows");
     json_t *root =
-        json_pack("{s:i,s:s,s:s,s:o,s:o}", "version", 1, "tool", "attune sim " ATTUNE_VERSION,
+        json_pack("{s:i,s:s,s:s,s:o,s:o,s:o}", "version", 1, "tool", "attune sim " ATTUNE_VERSION,
                   "units", "gaps: fraction over the optimum; calls; regret: optimal calls", "rows",
-                  report->rows, "comparisons", report->comparisons);
+                  report->rows, "comparisons", report->comparisons, "verdict",
+                  att_sim_verdict_close(&report->verdict, strategy));
     if (root == NULL)
         return att_fail(error, ATT_ENOMEM, "no memory for the report");
     if (json_path == NULL || rc != ATT_OK) {

@@ -10,6 +10,7 @@
 #ifndef ATT_CLI_SIM_REPORT_H
 #define ATT_CLI_SIM_REPORT_H
 
+#include "cli/sim_verdict.h"
 #include "sim/row.h"
 
 #include <jansson.h>
@@ -18,7 +19,9 @@
 /* Gathers rows and duels; owns copies. */
 typedef struct att_sim_report {
     json_t *rows, *comparisons;
-    FILE *csv; /* NULL: not wanted */
+    att_sim_verdict_t verdict; /* on the first strategy; printed when there are several surfaces */
+    uint32_t failed;           /* rows in which a strategy failed */
+    FILE *csv;                 /* NULL: not wanted */
 } att_sim_report_t;
 
 /* Either path may be NULL. A file that cannot be written is an error now, not after the runs. */
@@ -31,7 +34,10 @@ int att_sim_report_row(att_sim_report_t *report, const att_sim_row_t *row, att_e
 void att_sim_report_duels_heading(const char *against);
 int att_sim_report_duel(att_sim_report_t *report, const char *surface, const att_sim_duel_t *duel,
                         att_error_t *error);
-/* Write the JSON (path NULL: none) and close everything. */
-int att_sim_report_close(att_sim_report_t *report, const char *json_path, att_error_t *error);
+/* Print the verdict on `strategy`, write the JSON (path NULL: none) and close everything. */
+int att_sim_report_close(att_sim_report_t *report, const char *strategy, const char *json_path,
+                         att_error_t *error);
+/* Close without a word. */
+void att_sim_report_drop(att_sim_report_t *report);
 
 #endif

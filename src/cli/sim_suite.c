@@ -1,0 +1,235 @@
+#include "cli/sim_suite.h"
+
+#include "base/log.h"
+#include "base/names.h"
+#include "cli/json_file.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUITE_BYTES_MAX (1u << 20)
+
+uint64_t att_sim_suite_hash(const char *surface)
+{
+    uint64_t hash = 0xcbf29ce484222325ull;
+    for (const unsigned char *c = (const unsigned char *)surface; *c != '\0'; c++)
+        hash = (hash ^ *c) * 0x100000001b3ull;
+    return hash;
+}
+
+/* ---- what each surface has ---- */
+
+static int add_entry(att_sim_suite_t *suite, const att_surface_info_t *info, const char *name,
+                     const att_surface_task_t *task, int load, bool held_out, att_error_t *error)
+{
+    if (suite->count == ATT_SIM_SUITE_MOST)
+        return att_fail(error, ATT_EFULL, "the suite has more than %d entries", ATT_SIM_SUITE_MOST);
+    att_sim_suite_entry_t *e = &suite->entries[suite->count++];
+    char bytes[24], task_text[64] = "";
+    if (info->task_count > 1)
+        snprintf(task_text, sizeof task_text, "/%s-%s", att_collective_name(task->collective),
+                 att_bytes_text(task->bytes, bytes, sizeof bytes));
+    bool idle = info->load_count == 1 || strcmp(info->loads[load], "none") == 0;
+    snprintf(e->surface, sizeof e->surface, "%s", name);
+    snprintf(e->label, sizeof e->label, "%s%s%s%s", name, task_text, idle ? "" : "@",
+             idle ? "" : info->loads[load]);
+    snprintf(e->load, sizeof e->load, "%s", info->loads[load]);
+    e->collective = task->collective;
+    e->bytes = task->bytes;
+    e->held_out = held_out;
+    return ATT_OK;
+}
+
+static int add_surface(att_sim_suite_t *suite, const char *name, bool held_out, att_error_t *error)
+{
+    struct att_surface *surface;
+    int rc = att_surface_open(name, &surface, error);
+    if (rc != ATT_OK)
+        return rc;
+    const att_surface_info_t *info = att_surface_info(surface);
+    for (int t = 0; rc == ATT_OK && t < info->task_count; t++)
+        for (int load = 0; rc == ATT_OK && load < info->load_count; load++)
+            rc = add_entry(suite, info, name, &info->tasks[t], load, held_out, error);
+    att_surface_close(surface);
+    return rc;
+}
+
+/* ---- the file ---- */
+
+static bool listed(const json_t *surfaces, const char *name)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(surfaces, i, item)
+    {
+        const char *text = json_string_value(json_object_get(item, "surface"));
+        if (text != NULL && strcmp(text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many surfaces of the batch have a smaller hash; *size counts the batch. */
+static uint32_t rank_in_batch(const json_t *surfaces, json_int_t batch, const char *name,
+                              uint32_t *size)
+{
+    uint32_t smaller = 0;
+    size_t i;
+    json_t *item;
+    *size = 0;
+    json_array_foreach(surfaces, i, item)
+    {
+        const char *other = json_string_value(json_object_get(item, "surface"));
+        if (other == NULL || json_integer_value(json_object_get(item, "batch")) != batch)
+            continue;
+        ++*size;
+        smaller += att_sim_suite_hash(other) < att_sim_suite_hash(name);
+    }
+    return smaller;
+}
+
+static int add_listed_one(att_sim_suite_t *suite, const char *path, size_t i, att_error_t *error)
+{
+    const json_t *surfaces = json_object_get(suite->document, "surfaces");
+    const json_t *item = json_array_get(surfaces, i);
+    const char *name = json_string_value(json_object_get(item, "surface"));
+    const json_t *held_out = json_object_get(item, "held_out");
+    const json_t *batch = json_object_get(item, "batch");
+    if (name == NULL || !json_is_boolean(held_out) || !json_is_integer(batch))
+        return att_fail(error, ATT_EINPUT,
+                        "%s: /surfaces/%zu: \"surface\" (text), \"batch\" (number) and "
+                        "\"held_out\" (true or false) are needed",
+                        path, i);
+    uint32_t size, rank = rank_in_batch(surfaces, json_integer_value(batch), name, &size);
+    bool by_rule = json_integer_value(batch) > 0 && rank < (size + 1) / 3;
+    if (json_is_true(held_out) != by_rule)
+        return att_fail(error, ATT_EINPUT,
+                        "%s: /surfaces/%zu: by the hash of its name %s is %sheld out", path, i,
+                        name, by_rule ? "" : "not ");
+    return add_surface(suite, name, by_rule, error);
+}
+
+static int add_listed(att_sim_suite_t *suite, const char *path, att_error_t *error)
+{
+    const json_t *surfaces = json_object_get(suite->document, "surfaces");
+    const json_t *strategies = json_object_get(suite->document, "strategies");
+    size_t i;
+    json_t *item;
+    if (json_array_size(surfaces) == 0 || json_array_size(strategies) == 0)
+        return att_fail(error, ATT_EINPUT,
+                        "%s: \"surfaces\" and \"strategies\" must be lists with something in them",
+                        path);
+    json_array_foreach(strategies, i, item)
+    {
+        if (!json_is_string(item) || suite->strategy_count == ATT_SIM_STRATEGIES)
+            return att_fail(error, ATT_EINPUT, "%s: /strategies/%zu: not a name, or too many", path,
+                            i);
+        suite->strategies[suite->strategy_count++] = json_string_value(item);
+    }
+    int rc = ATT_OK;
+    for (i = 0; rc == ATT_OK && i < json_array_size(surfaces); i++)
+        rc = add_listed_one(suite, path, i, error);
+    return rc;
+}
+
+/* The name of a surface file, without its ending. */
+static bool surface_name(const char *file, char *name, size_t size)
+{
+    static const char *const endings[] = {".json", ".json.gz", ".csv"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t length = strlen(file), ending = strlen(endings[i]);
+        if (length <= ending || length - ending >= size ||
+            strcmp(file + length - ending, endings[i]) != 0)
+            continue;
+        memcpy(name, file, length - ending);
+        name[length - ending] = '\0';
+        return true;
+    }
+    return false;
+}
+
+static int add_unlisted(att_sim_suite_t *suite, const char *path, const char *folder,
+                        att_error_t *error)
+{
+    struct dirent **files;
+    int count = scandir(folder, &files, NULL, alphasort), rc = ATT_OK;
+    for (int i = 0; i < count; i++) {
+        char name[128];
+        if (rc == ATT_OK && surface_name(files[i]->d_name, name, sizeof name) &&
+            !listed(json_object_get(suite->document, "surfaces"), name)) {
+            att_log(ATT_LOG_WARN, "%s does not list %s, which is there; it is not held out", path,
+                    name);
+            rc = add_surface(suite, name, false, error);
+        }
+        free(files[i]);
+    }
+    if (count >= 0)
+        free(files);
+    return rc;
+}
+
+/* The suite's file and the folder of surfaces that belongs to it. */
+static int find_suite(const char *path, char file[PATH_MAX], char folder[PATH_MAX],
+                      att_error_t *error)
+{
+    const char *chosen = getenv("ATTUNE_DATA_DIR");
+    if (path == NULL && chosen != NULL && chosen[0] != '\0') {
+        snprintf(file, PATH_MAX, "%s/suite.json", chosen);
+        snprintf(folder, PATH_MAX, "%s", chosen);
+        if (access(file, R_OK) == 0)
+            return ATT_OK;
+    }
+    static const char *const places[] = {ATTUNE_SOURCE_DATADIR, ATTUNE_DATADIR};
+    folder[0] = '\0';
+    if (path != NULL) {
+        snprintf(file, PATH_MAX, "%s", path);
+        return ATT_OK;
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(file, PATH_MAX, "%s/suite.json", places[i]);
+        snprintf(folder, PATH_MAX, "%s/surfaces", places[i]);
+        if (access(file, R_OK) == 0)
+            return ATT_OK;
+    }
+    return att_fail(error, ATT_ENOENT, "no suite.json in %s and %s", places[0], places[1]);
+}
+
+int att_sim_suite_read(const char *path, att_sim_suite_t *out, att_error_t *error)
+{
+    char file[PATH_MAX], folder[PATH_MAX];
+    att_sim_suite_t suite = {0};
+    int rc = find_suite(path, file, folder, error);
+    if (rc == ATT_OK)
+        rc = att_json_read(file, SUITE_BYTES_MAX, &suite.document, error);
+    if (rc != ATT_OK)
+        return rc;
+    suite.entries = calloc(ATT_SIM_SUITE_MOST, sizeof *suite.entries);
+    if (suite.entries == NULL)
+        rc = att_fail(error, ATT_ENOMEM, "no memory for a suite");
+    att_error_t inner;
+    if (rc == ATT_OK && (rc = att_json_check_version(suite.document, 1, &inner)) != ATT_OK)
+        att_fail(error, (att_status_t)-rc, "%s: %s", file, inner.text);
+    if (rc == ATT_OK)
+        rc = add_listed(&suite, file, error);
+    if (rc == ATT_OK && folder[0] != '\0')
+        rc = add_unlisted(&suite, file, folder, error);
+    if (rc != ATT_OK) {
+        att_sim_suite_free(&suite);
+        return rc;
+    }
+    *out = suite;
+    return ATT_OK;
+}
+
+void att_sim_suite_free(att_sim_suite_t *suite)
+{
+    if (suite == NULL)
+        return;
+    free(suite->entries);
+    json_decref(suite->document);
+    *suite = (att_sim_suite_t){0};
+}
