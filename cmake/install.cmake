@@ -34,6 +34,7 @@ install(DIRECTORY data/surfaces DESTINATION ${CMAKE_INSTALL_DATADIR}/attune
 if(EXISTS ${CMAKE_SOURCE_DIR}/data/suite.json)
     install(FILES data/suite.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 endif()
+install(FILES data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_file(attune.pc.in ${CMAKE_BINARY_DIR}/attune.pc @ONLY)
