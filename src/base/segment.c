@@ -134,19 +134,37 @@ remove_file:
     return status;
 }
 
+/* Only a file that nobody else can have written may be mapped. */
+static int check_private(const char *path, const struct stat *file, att_error_t *error)
+{
+    if (!S_ISREG(file->st_mode))
+        return att_fail(error, ATT_EPERMISSION, "%s is no ordinary file: remove it", path);
+    if (file->st_uid != geteuid())
+        return att_fail(error, ATT_EPERMISSION, "%s belongs to another user", path);
+    if ((file->st_mode & 0177) != 0)
+        return att_fail(error, ATT_EPERMISSION,
+                        "%s has mode %04o, but a segment is private (0600): remove it", path,
+                        (unsigned)file->st_mode & 07777);
+    if (file->st_nlink > 1)
+        return att_fail(error, ATT_EPERMISSION, "%s has %lu names, but a segment has one", path,
+                        (unsigned long)file->st_nlink);
+    return ATT_OK;
+}
+
 /* Open an existing file and look whether it can be joined: 0 with *out, -ATT_ESTALE when nobody
  * holds it (a leftover), or the reason why not. */
 static int join_file(const char *path, att_segment_role_t role, int *out, att_error_t *error)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    /* Not blocking: a FIFO must not hold us up. */
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? -ATT_ESTALE : att_fail_errno(error, "cannot open %s", path);
-    int status = -ATT_ESTALE;
     struct stat stat_now;
-    if (fstat(fd, &stat_now) != 0 || stat_now.st_uid != geteuid()) {
-        status = att_fail(error, ATT_EPERMISSION, "%s belongs to another user", path);
+    int status = fstat(fd, &stat_now) != 0 ? att_fail_errno(error, "cannot look at %s", path)
+                                           : check_private(path, &stat_now, error);
+    if (status != ATT_OK)
         goto close_file;
-    }
+    status = -ATT_ESTALE;
     /* The creator holds its lock before the file has its size: give it two seconds to finish. */
     att_segment_header_t header;
     for (int i = 0;; i++) {
@@ -170,6 +188,12 @@ static int join_file(const char *path, att_segment_role_t role, int *out, att_er
                           "(layout %u): use one version for hook and sidecar",
                           path, header.magic == ATT_SEGMENT_MAGIC ? header.version : "(unknown)",
                           header.layout, ATTUNE_VERSION, ATT_SEGMENT_LAYOUT);
+        goto close_file;
+    }
+    /* Whoever touches a mapping beyond the end of its file gets SIGBUS. */
+    if (fstat(fd, &stat_now) != 0 || stat_now.st_size < (off_t)sizeof(att_segment_memory_t)) {
+        status = att_fail(error, ATT_EVERSION, "%s has %lld bytes, but its layout needs %zu", path,
+                          (long long)stat_now.st_size, sizeof(att_segment_memory_t));
         goto close_file;
     }
     if (role == ATT_SEGMENT_AGENT && locked_by_others(fd, LOCK_AGENT)) {
@@ -336,11 +360,13 @@ int att_segment_sweep(const char *directory)
             snprintf(path, sizeof path, "%s/%s", where, entry->d_name) >= (int)sizeof path ||
             open_here(path))
             continue;
-        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0)
             continue;
         att_clock_sleep_ns(1000000); /* a creator locks right after it opened */
-        if (!locked_by_others(fd, LOCK_AGENT) && !locked_by_others(fd, LOCK_HOOK) &&
+        struct stat file;
+        if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
+            !locked_by_others(fd, LOCK_AGENT) && !locked_by_others(fd, LOCK_HOOK) &&
             unlink(path) == 0)
             removed++;
         close(fd);
@@ -399,7 +425,7 @@ uint32_t att_segment_group(att_segment_memory_t *memory, uint64_t hash, uint32_t
 {
     uint32_t mine = ATT_NONE;
     for (uint32_t i = 0;; i++) {
-        if (i >= atomic_load(&memory->header.group_count)) {
+        if (i >= att_segment_count(&memory->header.group_count, ATT_GROUPS)) {
             if (mine != ATT_NONE)
                 return mine;
             mine = claim(memory, &memory->header.group_count, ATT_GROUPS);
@@ -441,12 +467,13 @@ void att_segment_publish_member(att_segment_memory_t *memory, uint32_t member)
 {
     att_segment_member_t *mine = &memory->members[member];
     atomic_store(&mine->state, ATT_ENTRY_LIVE);
-    uint32_t count = atomic_load(&memory->header.member_count);
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t count = att_segment_count(&memory->header.member_count, ATT_MEMBERS);
+    uint32_t group = mine->group;
+    for (uint32_t i = 0; i < count && group < ATT_GROUPS; i++) {
         att_segment_member_t *other = &memory->members[i];
-        if (i != member && atomic_load(&other->state) == ATT_ENTRY_LIVE &&
-            other->group == mine->group && other->rank == mine->rank)
-            atomic_store(&memory->groups[mine->group].duplicate, 1);
+        if (i != member && atomic_load(&other->state) == ATT_ENTRY_LIVE && other->group == group &&
+            other->rank == mine->rank)
+            atomic_store(&memory->groups[group].duplicate, 1);
     }
 }
 
@@ -460,7 +487,7 @@ uint32_t att_segment_task(att_segment_memory_t *memory, uint32_t group, uint32_t
 {
     uint32_t mine = ATT_NONE;
     for (uint32_t i = 0;; i++) {
-        if (i >= atomic_load(&memory->header.task_count)) {
+        if (i >= att_segment_count(&memory->header.task_count, ATT_TASKS)) {
             if (mine != ATT_NONE)
                 return mine;
             mine = claim(memory, &memory->header.task_count, ATT_TASKS);

@@ -211,6 +211,14 @@ typedef struct att_segment_memory {
     att_ring_t rings[ATT_PROCESSES];
 } att_segment_memory_t;
 
+/* How many entries of a table there are. Contents are not trusted: a count beyond the capacity
+ * reads as the capacity, never as an index that leads outside. */
+static inline uint32_t att_segment_count(const _Atomic uint32_t *count, uint32_t capacity)
+{
+    uint32_t n = atomic_load_explicit(count, memory_order_acquire);
+    return n < capacity ? n : capacity;
+}
+
 /* Who opens: decides the lock that is held until close. */
 typedef enum att_segment_role { ATT_SEGMENT_HOOK = 0, ATT_SEGMENT_AGENT = 1 } att_segment_role_t;
 
@@ -229,9 +237,11 @@ typedef struct att_segment_name {
 int att_segment_path(const att_segment_name_t *name, char *path, size_t size, att_error_t *error);
 
 /* Create or join. Errors: -ATT_EVERSION (live segment of another layout), -ATT_EBUSY (an agent
- * holds it already; role AGENT), -ATT_ESYSTEM (directory, space). A dead leftover is replaced and
- * said so in one log line. The same process may open the same path again: the mapping is shared and
- * counted. The lock of the stronger role stays until the last close. */
+ * holds it already; role AGENT), -ATT_ESYSTEM (directory, space), -ATT_EPERMISSION (not
+ * private to this user: another owner, another mode than 0600, a second name, no ordinary file). A
+ * dead leftover is replaced and said so in one log line. The same process may open the same path
+ * again: the mapping is shared and counted. The lock of the stronger role stays until the last
+ * close. */
 int att_segment_open(const att_segment_name_t *name, att_segment_role_t role,
                      struct att_segment **segment, att_error_t *error);
 /* Unmap at the last close; the file is removed when nobody else holds a lock. NULL is fine. */

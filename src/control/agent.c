@@ -132,10 +132,12 @@ static int complete(struct att_agent *agent, uint32_t index, char *why, size_t s
         if (first == NULL)
             first = member;
         if (member->nccl_version != first->nccl_version || member->tuner_abi != first->tuner_abi ||
-            strcmp(member->hook_version, first->hook_version) != 0) {
-            snprintf(why, size, "rank %u has NCCL %u and hook %s, rank %u has NCCL %u and hook %s",
-                     first->rank, first->nccl_version, first->hook_version, member->rank,
-                     member->nccl_version, member->hook_version);
+            memcmp(member->hook_version, first->hook_version, sizeof first->hook_version) != 0) {
+            snprintf(why, size,
+                     "rank %u has NCCL %u and hook %.*s, rank %u has NCCL %u and hook %.*s",
+                     first->rank, first->nccl_version, (int)sizeof first->hook_version,
+                     first->hook_version, member->rank, member->nccl_version,
+                     (int)sizeof member->hook_version, member->hook_version);
             return 0;
         }
         if (member->profiler_abi == 0) {

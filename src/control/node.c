@@ -104,23 +104,24 @@ int att_node_scan(struct att_node *node)
     att_segment_memory_t *m = node->memory;
     int added = 0;
     uint32_t i = 0;
-    while ((i = next_entry(&node->members, i, atomic_load(&m->header.member_count),
-                           &m->members[0].state, sizeof m->members[0])) != ATT_NONE) {
+    while (
+        (i = next_entry(&node->members, i, att_segment_count(&m->header.member_count, ATT_MEMBERS),
+                        &m->members[0].state, sizeof m->members[0])) != ATT_NONE) {
         if (m->members[i].group < ATT_GROUPS)
             added |= att_index_list_add(&node->members_of[m->members[i].group], i) == ATT_OK;
     }
     i = 0;
-    while ((i = next_entry(&node->tasks, i, atomic_load(&m->header.task_count), &m->tasks[0].state,
-                           sizeof m->tasks[0])) != ATT_NONE)
+    while ((i = next_entry(&node->tasks, i, att_segment_count(&m->header.task_count, ATT_TASKS),
+                           &m->tasks[0].state, sizeof m->tasks[0])) != ATT_NONE)
         added = 1;
     i = 0;
-    while ((i = next_entry(&node->lanes, i, atomic_load(&m->header.lane_count), &m->lanes[0].state,
-                           sizeof m->lanes[0])) != ATT_NONE) {
+    while ((i = next_entry(&node->lanes, i, att_segment_count(&m->header.lane_count, ATT_LANES),
+                           &m->lanes[0].state, sizeof m->lanes[0])) != ATT_NONE) {
         if (m->lanes[i].task < ATT_TASKS && m->lanes[i].member < ATT_MEMBERS)
             added |= att_index_list_add(&node->lanes_of[m->lanes[i].task], i) == ATT_OK;
     }
-    node->groups = atomic_load(&m->header.group_count);
-    if (atomic_load(&m->header.process_count) != node->timed_processes)
+    node->groups = att_segment_count(&m->header.group_count, ATT_GROUPS);
+    if (att_segment_count(&m->header.process_count, ATT_PROCESSES) != node->timed_processes)
         att_node_set_timing(node, node->timing);
     return added;
 }
@@ -148,9 +149,7 @@ const att_index_list_t *att_node_lanes(const struct att_node *node, uint32_t tas
 uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn each, void *context)
 {
     att_segment_memory_t *m = node->memory;
-    uint32_t count = atomic_load(&m->header.process_count);
-    if (count > ATT_PROCESSES)
-        count = ATT_PROCESSES;
+    uint32_t count = att_segment_count(&m->header.process_count, ATT_PROCESSES);
     uint32_t held[ATT_PROCESSES] = {0};
     uint64_t taken = 0, before = 1;
     /* In turns: the records of a call must not be farther apart than the reduction's window. */
@@ -187,16 +186,16 @@ uint32_t att_node_fullest(const struct att_node *node)
 uint64_t att_node_dropped(const struct att_node *node)
 {
     uint64_t dropped = 0;
-    uint32_t count = atomic_load(&node->memory->header.process_count);
-    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++)
+    uint32_t count = att_segment_count(&node->memory->header.process_count, ATT_PROCESSES);
+    for (uint32_t p = 0; p < count; p++)
         dropped += atomic_load(&node->memory->rings[p].dropped);
     return dropped;
 }
 
 void att_node_set_timing(struct att_node *node, int on)
 {
-    uint32_t count = atomic_load(&node->memory->header.process_count);
-    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++)
+    uint32_t count = att_segment_count(&node->memory->header.process_count, ATT_PROCESSES);
+    for (uint32_t p = 0; p < count; p++)
         atomic_store_explicit(&node->memory->processes[p].timing, (uint32_t)on,
                               memory_order_relaxed);
     node->timing = on;
@@ -242,8 +241,8 @@ void att_node_coverage(const struct att_node *node, att_coverage_t *coverage)
 {
     const att_segment_memory_t *m = node->memory;
     memset(coverage, 0, sizeof *coverage);
-    uint32_t count = atomic_load(&m->header.process_count);
-    for (uint32_t p = 0; p < count && p < ATT_PROCESSES; p++) {
+    uint32_t count = att_segment_count(&m->header.process_count, ATT_PROCESSES);
+    for (uint32_t p = 0; p < count; p++) {
         const att_segment_process_t *process = &m->processes[p];
         coverage->processes++;
         coverage->decisions += atomic_load(&process->decisions);
@@ -260,8 +259,8 @@ void att_node_coverage(const struct att_node *node, att_coverage_t *coverage)
         if (longest > coverage->longest_wait_ns)
             coverage->longest_wait_ns = longest;
     }
-    uint32_t lanes = atomic_load(&m->header.lane_count);
-    for (uint32_t i = 0; i < lanes && i < ATT_LANES; i++)
+    uint32_t lanes = att_segment_count(&m->header.lane_count, ATT_LANES);
+    for (uint32_t i = 0; i < lanes; i++)
         coverage->refused += atomic_load(&m->lanes[i].refused);
     coverage->dropped = att_node_dropped(node);
 }
