@@ -18,7 +18,7 @@ static struct att_strategy_host *host;
 
 static const char *const specs[] = {"random:trials=60", "exhaustive:grid=5,announce=0",
                                     "coordinate_descent", "coordinate_descent:variant=paper",
-                                    "coordinate_descent:variant=code"};
+                                    "coordinate_descent:variant=code", "default"};
 #define SPECS (sizeof specs / sizeof *specs)
 
 /* Smooth in log2 of both knobs, with a ridge that runs against both axes, and ripples on it. */
@@ -105,6 +105,27 @@ static void coordinate_descent_finds_the_optimum(void **state)
             }
             if (within < 9)
                 fail_msg("surface %d, space %d: %d of 10 within 2.5 %%", k, n, within);
+        }
+}
+
+/* With 3 % noise, from a search that takes few calls. */
+static void default_finds_the_optimum(void **state)
+{
+    (void)state;
+    const surface_fn surfaces[] = {bowl, two_basins};
+    const struct att_space_owned *spaces[] = {one, six};
+    for (int k = 0; k < 2; k++)
+        for (int n = 0; n < 2; n++) {
+            double best = optimum(surfaces[k], spaces[n]), sum = 0;
+            for (uint64_t seed = 0; seed < 20; seed++) {
+                uint32_t trials;
+                double over = quality("default", surfaces[k], spaces[n], best, seed, &trials);
+                sum += log(over) / 20;
+                assert_true(over < 1.08);
+                assert_true(trials <= 150);
+            }
+            if (sum > log(1.02))
+                fail_msg("surface %d, space %d: %.1f %% over", k, n, 100 * expm1(sum));
         }
 }
 
@@ -319,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(coordinate_descent_finds_the_optimum),
+        cmocka_unit_test(default_finds_the_optimum),
         cmocka_unit_test(every_strategy_beats_the_default),
         cmocka_unit_test(a_seed_decides_everything),
         cmocka_unit_test(failures_do_not_stop_a_search),

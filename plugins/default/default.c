@@ -1,0 +1,311 @@
+/*
+ * default: finds a near-optimal setting with few, noisy calls.
+ *
+ *   1. Open: one trial of every algorithm, protocol and transport, near NCCL's own choice.
+ *   2. Learn: a Gaussian process over all candidates of all subspaces (surrogate.h) pools what all
+ *      trials say, NCCL's own estimates being a weak prior.
+ *   3. Ask for what promises most a call: the expected improvement over the best one believed in,
+ *      less for noise that the trial leaves (augmented expected improvement: D. Huang et al.,
+ *      Global optimization of stochastic black-box systems via sequential kriging meta-models,
+ *      J. Global Optimization 34, 2006), less for time that a slow setting costs, for as many
+ *      samples as pay off: one where nothing is known, more where the decision is close, again
+ *      where the best is doubtful. Several settings at once, each as if the others were known.
+ *   4. Refine: neighbours of the best one become candidates, from an octave away to one step.
+ *   5. Stop when no trial promises more than `stop`, or after `budget` trials.
+ */
+#include "attune/strategy.h"
+
+#include "attune/knob.h"
+#include "pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define FIRST_NOISE   0.04 /* relative, of one sample, until it is known */
+#define NOISE_WEIGHT  4.0  /* degrees of freedom that this guess is worth */
+#define NOISE_CHANGED 1.6  /* begin again when the estimate is off by this factor */
+#define BEND          0.15 /* above the best: clearly slow */
+#define OUTLIER       4.0  /* standard deviations above the fastest sample of a trial */
+#define FORGET        0.1  /* weight of the latest baseline */
+#define JUMP          5.0  /* standard errors of the baseline: the job has changed */
+#define OVERHEAD      1.0  /* calls of a trial that give no sample */
+#define FAILED        1.0  /* log duration that stands for "does not work" */
+
+enum { P_BUDGET, P_BATCH, P_STOP, P_COUNT };
+
+static const att_parameter_t parameters[P_COUNT] = {
+    {"budget", ATT_PARAMETER_INT, 0, "200", NULL, "trials at most, 1 to 300"},
+    {"batch", ATT_PARAMETER_INT, 0, "5", NULL, "trials asked for at once"},
+    {"stop", ATT_PARAMETER_REAL, 0, "0.0002", NULL,
+     "ends when no trial promises to gain more than this share of the duration"},
+};
+
+static const int sample_counts[] = {1, 2, 4, 7};
+#define SAMPLE_COUNTS (int)(sizeof sample_counts / sizeof *sample_counts)
+#define TYPICAL       2 /* index of the number of samples that `stop` is about */
+
+typedef struct search {
+    const att_space_t *space;
+    pool_t pool;
+    surrogate_t *surrogate;
+    int64_t budget, batch;
+    double stop;
+    uint64_t random;
+    uint32_t opened; /* subspaces that had their first trial */
+    int open;        /* asked, not told */
+    bool over;
+    double squares, freedom; /* of samples about their trial's mean */
+    double reference;        /* log of the baseline, slow; NAN before the first */
+    double fastest;          /* smallest y told; 0 is NCCL's choice */
+    int best;                /* candidate, -1 none */
+} search_t;
+
+static int create(const att_space_t *space, const att_options_t *options, void **state)
+{
+    const att_option_t *o = options->options;
+    if (space->subspace_count > POOL_SUBSPACES || o[P_BUDGET].integer < 1 ||
+        o[P_BUDGET].integer > SURROGATE_ROWS || o[P_BATCH].integer < 1 || !(o[P_STOP].real >= 0))
+        return ATT_STRATEGY_EOPTION;
+    search_t *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return ATT_STRATEGY_ENOMEM;
+    s->surrogate = surrogate_create(FIRST_NOISE * FIRST_NOISE);
+    if (s->surrogate == NULL) {
+        free(s);
+        return ATT_STRATEGY_ENOMEM;
+    }
+    s->space = space;
+    s->budget = o[P_BUDGET].integer;
+    s->batch = o[P_BATCH].integer;
+    s->stop = o[P_STOP].real;
+    s->random = options->seed;
+    s->reference = NAN;
+    s->best = -1;
+    s->pool.space = space;
+    s->pool.surrogate = s->surrogate;
+    pool_fill(&s->pool, &s->random);
+    *state = s;
+    return ATT_STRATEGY_OK;
+}
+
+/* ---- what is believed ---- */
+
+static double noise_of(const search_t *s)
+{
+    return (s->squares + NOISE_WEIGHT * FIRST_NOISE * FIRST_NOISE) / (s->freedom + NOISE_WEIGHT);
+}
+
+/* Of those tried, the one that is surely fast: lucky ones have a wide margin. */
+static int surest(const search_t *s)
+{
+    const surrogate_t *g = s->surrogate;
+    int best = -1;
+    double least = INFINITY;
+    for (int n = 0; n < g->row_count; n++) {
+        int m = g->rows[n].candidate;
+        double bound = g->mean[m] + sqrt(g->variance[m]);
+        if (!isnan(g->rows[n].y) && bound < least) {
+            least = bound;
+            best = m;
+        }
+    }
+    return best;
+}
+
+static void learn(search_t *s)
+{
+    double noise = noise_of(s), ratio = noise / s->surrogate->noise;
+    if (ratio > NOISE_CHANGED || ratio < 1 / NOISE_CHANGED)
+        surrogate_renew(s->surrogate, noise);
+    surrogate_learn(s->surrogate, s->fastest + BEND);
+    s->best = surest(s);
+    if (s->best >= 0)
+        pool_refine(&s->pool, s->best);
+}
+
+/* ---- what to ask ---- */
+
+typedef struct choice {
+    int candidate; /* -1: nothing promises anything */
+    int samples;
+    double gain; /* what a trial with the typical number of samples promises at most */
+} choice_t;
+
+/* E max(gain, 0) of a normal gain. */
+static double improvement(double gain, double deviation)
+{
+    double t = gain / deviation;
+    if (t < -5)
+        return 0;
+    return gain * 0.5 * erfc(-t * M_SQRT1_2) + deviation * 0.3989422804 * exp(-0.5 * t * t);
+}
+
+static choice_t choose(const search_t *s)
+{
+    const surrogate_t *g = s->surrogate;
+    double target = s->best >= 0 ? g->mean[s->best] : 0, most = 0;
+    choice_t choice = {.candidate = -1};
+    for (int m = 0; m < g->count; m++) {
+        double better = improvement(target - g->mean[m], sqrt(g->variance[m]));
+        if (better <= 0)
+            continue;
+        double pace = exp(target - g->mean[m]); /* calls of this setting a call of the best */
+        for (int k = 0; k < SAMPLE_COUNTS; k++) {
+            double left = g->noise / sample_counts[k];
+            double gain = better * (1 - sqrt(left / (g->variance[m] + left)));
+            if (k == TYPICAL && gain > choice.gain)
+                choice.gain = gain;
+            gain *= pace / (OVERHEAD + sample_counts[k]);
+            if (gain > most) {
+                most = gain;
+                choice.candidate = m;
+                choice.samples = sample_counts[k];
+            }
+        }
+    }
+    return choice;
+}
+
+static bool emit(search_t *s, int candidate, int samples, att_setting_t *settings, uint32_t *count)
+{
+    if (candidate < 0 || s->surrogate->row_count >= s->budget ||
+        surrogate_begin(s->surrogate, candidate, samples) < 0)
+        return false;
+    settings[(*count)++] = s->pool.settings[candidate];
+    s->open++;
+    return true;
+}
+
+/* NCCL's counterpart in a subspace, a little to the side, another one for each seed. */
+static void open_next(search_t *s, att_setting_t *settings, uint32_t *count)
+{
+    int subspace = (int)s->opened++;
+    const att_subspace_t *u = &s->space->subspaces[subspace];
+    att_setting_t x = att_subspace_setting(u, s->space->incumbent);
+    att_range_t channels = att_knob_range(u, ATT_KNOB_CHANNELS);
+    x.channels =
+        (uint16_t)att_range_near(channels, x.channels * exp2(0.75 * att_draw(&s->random) - 0.25));
+    x.chunk_bytes = 0;
+    emit(s, pool_find(&s->pool, subspace, x), 2, settings, count);
+}
+
+static int ask(void *state, att_setting_t *settings, uint32_t max, uint32_t *count)
+{
+    search_t *s = state;
+    *count = 0;
+    if (s->open > 0 || s->over)
+        return ATT_STRATEGY_OK;
+    if (s->opened < s->space->subspace_count) {
+        while (*count < max && s->opened < s->space->subspace_count)
+            open_next(s, settings, count);
+        return ATT_STRATEGY_OK;
+    }
+    while (*count < max && *count < s->batch) {
+        choice_t choice = choose(s);
+        if (*count == 0 && choice.gain < s->stop)
+            break;
+        if (!emit(s, choice.candidate, choice.samples, settings, count))
+            break;
+    }
+    s->over = *count == 0;
+    return ATT_STRATEGY_OK;
+}
+
+/* The row of the latest trial of a setting that has not been told. */
+static row_t *row_of(search_t *s, const att_setting_t *setting)
+{
+    surrogate_t *g = s->surrogate;
+    for (int n = g->row_count; n-- > 0;)
+        if (isnan(g->rows[n].y) &&
+            att_setting_equal(s->pool.settings[g->rows[n].candidate], *setting))
+            return &g->rows[n];
+    return NULL;
+}
+
+static uint32_t samples(void *state, const att_setting_t *setting)
+{
+    const row_t *row = row_of(state, setting);
+    return row != NULL ? (uint32_t)row->samples : 0;
+}
+
+/* ---- what was measured ---- */
+
+/* Logarithm of the duration: the mean, with outliers of a busy machine cut. */
+static double duration(search_t *s, const att_result_t *result)
+{
+    double least = INFINITY, sum = 0, squares = 0;
+    uint32_t n = result->sample_count;
+    for (uint32_t i = 0; i < n; i++)
+        least = fmin(least, log(result->samples_us[i]));
+    double limit = least + OUTLIER * sqrt(noise_of(s));
+    for (uint32_t i = 0; i < n; i++)
+        sum += fmin(log(result->samples_us[i]), limit);
+    for (uint32_t i = 0; i < n; i++)
+        squares += pow(fmin(log(result->samples_us[i]), limit) - sum / n, 2);
+    s->squares += squares;
+    s->freedom += n - 1;
+    return sum / n;
+}
+
+/* The baseline is noisy too and hardly changes: follow it slowly, unless it jumps. */
+static void follow(search_t *s, const att_result_t *result)
+{
+    if (!(result->baseline_median_us > 0))
+        return;
+    double baseline = log(result->baseline_median_us);
+    double error = 1.25 * sqrt(noise_of(s) / fmax(result->baseline_count, 1));
+    if (isnan(s->reference) || fabs(baseline - s->reference) > JUMP * error)
+        s->reference = baseline;
+    else
+        s->reference += FORGET * (baseline - s->reference);
+}
+
+static int tell(void *state, const att_setting_t *setting, const att_result_t *result)
+{
+    search_t *s = state;
+    row_t *row = row_of(s, setting);
+    if (row == NULL)
+        return ATT_STRATEGY_EINVALID;
+    follow(s, result);
+    if (result->sample_count == 0)
+        row->y = s->fastest + FAILED;
+    else
+        row->y = duration(s, result) - (isnan(s->reference) ? 0 : s->reference);
+    s->fastest = fmin(s->fastest, row->y);
+    if (--s->open == 0)
+        learn(s);
+    return ATT_STRATEGY_OK;
+}
+
+static int best(void *state, att_setting_t *setting)
+{
+    const search_t *s = state;
+    bool faster = s->best >= 0 && s->surrogate->mean[s->best] < 0;
+    *setting = faster ? s->pool.settings[s->best] : ATT_SETTING_KEEP;
+    return ATT_STRATEGY_OK;
+}
+
+static void destroy(void *state)
+{
+    search_t *s = state;
+    if (s != NULL)
+        surrogate_destroy(s->surrogate);
+    free(s);
+}
+
+ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
+    .abi = ATT_STRATEGY_ABI,
+    .size = sizeof attune_strategy,
+    .name = "default",
+    .version = "1",
+    .description = "a Gaussian process over all subspaces; few calls, noise in mind",
+    .parameters = parameters,
+    .parameter_count = P_COUNT,
+    .flags = ATT_STRATEGY_BATCH,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .best = best,
+    .destroy = destroy,
+    .samples = samples,
+};
