@@ -16,6 +16,7 @@ struct att_sim_task {
     att_subspace_t subspaces[ATT_SURFACE_SUBSPACES];
     att_sim_optimum_t optima[ATT_SURFACE_LOADS];
     int known[ATT_SURFACE_LOADS];
+    int native_channels; /* of NCCL's choice */
 };
 
 /* The task that is meant when collective or bytes are left open. */
@@ -60,6 +61,13 @@ int att_sim_task_create(const struct att_surface *surface, const att_sim_task_co
     uint32_t count =
         att_surface_space(surface, c->collective, c->bytes, c->six_knobs, task->subspaces);
     att_setting_t native = att_surface_default(surface, c->collective, c->bytes);
+    task->native_channels = native.channels;
+    if (c->objective == ATT_SIM_STEP && native.channels == 0)
+        rc = att_fail(
+            error, ATT_EINPUT,
+            "surface %s does not say how many channels NCCL's choice uses: the step beside "
+            "it is not known",
+            info->name);
     native.transport = ATT_TRANSPORT_KEEP;
     native.threads = 0;
     native.chunk_bytes = 0;
@@ -72,11 +80,13 @@ int att_sim_task_create(const struct att_surface *surface, const att_sim_task_co
                                 .subspace_count = count,
                                 .subspaces = task->subspaces,
                                 .incumbent = native};
-    if (count == 0) {
+    if (rc == ATT_OK && count == 0) {
         char bytes[24];
         rc = att_fail(error, ATT_EUSAGE, "surface %s has nothing to search for %s of %s",
                       info->name, att_collective_name(c->collective),
                       att_bytes_text(c->bytes, bytes, sizeof bytes));
+    }
+    if (rc != ATT_OK) {
         free(task);
         return rc;
     }
@@ -111,7 +121,9 @@ double att_sim_task_step_us(const struct att_sim_task *task, att_setting_t setti
     if (us < 0)
         return us;
     int channels = setting.channels;
-    if (channels == 0)
+    if (channels == 0 && att_setting_is_keep(setting))
+        channels = task->native_channels;
+    else if (channels == 0)
         channels =
             att_surface_resolve(task->surface, task->config.collective, task->config.bytes, setting)
                 .channels;

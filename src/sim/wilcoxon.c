@@ -5,8 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EXACT_MOST 25
-#define SUMS       (EXACT_MOST * (EXACT_MOST + 1) / 2 + 1)
+#define EXACT_MOST 50
+/* Ranks are doubled, so that the mean ranks of ties are whole numbers. */
+#define SUMS (EXACT_MOST * (EXACT_MOST + 1) + 1)
 
 typedef struct att_pair {
     double size; /* |difference| */
@@ -19,33 +20,28 @@ static int by_size(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* P(W+ <= w) for n pairs without ties: subsets of 1..n with a sum of at most w, over 2^n. */
-static double exact_below(uint32_t n, double w)
+/* P(W+ <= w) when each rank belongs to W+ with probability 1/2: subsets of the ranks with a sum of
+ * at most w, over 2^n. */
+static double exact_below(const uint32_t *doubled, uint32_t n, double w)
 {
     double ways[SUMS] = {1};
-    uint32_t most = n * (n + 1) / 2;
-    for (uint32_t rank = 1; rank <= n; rank++)
-        for (uint32_t sum = most; sum >= rank; sum--)
-            ways[sum] += ways[sum - rank];
+    for (uint32_t i = 0, most = 0; i < n; i++) {
+        most += doubled[i];
+        for (uint32_t sum = most; sum >= doubled[i]; sum--)
+            ways[sum] += ways[sum - doubled[i]];
+    }
     double total = 0;
-    for (uint32_t sum = 0; sum <= most && sum <= w; sum++)
+    for (uint32_t sum = 0; sum < SUMS && sum <= 2 * w; sum++)
         total += ways[sum];
     return ldexp(total, -(int)n);
 }
 
-static double two_sided(uint32_t n, double w, double ties, int exact)
+static double normal_below(uint32_t n, double w, double ties)
 {
-    double mean = n * (n + 1.0) / 4, most = n * (n + 1.0) / 2;
-    double smaller = w < most - w ? w : most - w;
-    double p;
-    if (exact) {
-        p = 2 * exact_below(n, smaller);
-    } else {
-        double variance = n * (n + 1.0) * (2 * n + 1.0) / 24 - ties / 48;
-        double z = (mean - smaller - 0.5) / sqrt(variance);
-        p = z > 0 ? erfc(z / M_SQRT2) : 1;
-    }
-    return p < 1 ? p : 1;
+    double mean = n * (n + 1.0) / 4;
+    double variance = n * (n + 1.0) * (2 * n + 1.0) / 24 - ties / 48;
+    double z = (mean - w - 0.5) / sqrt(variance);
+    return z > 0 ? erfc(z / M_SQRT2) / 2 : 0.5;
 }
 
 int att_wilcoxon_test(const double *a, const double *b, uint32_t count, att_wilcoxon_t *result)
@@ -62,19 +58,27 @@ int att_wilcoxon_test(const double *a, const double *b, uint32_t count, att_wilc
         r.wins += a[i] < b[i];
     }
     qsort(pairs, r.pairs, sizeof *pairs, by_size);
+    uint32_t doubled[EXACT_MOST];
     double ties = 0; /* sum of t^3 - t over groups of equal size */
     for (uint32_t i = 0, j; i < r.pairs; i = j) {
         for (j = i; j < r.pairs && pairs[j].size == pairs[i].size; j++)
             ;
         double rank = (i + 1 + j) / 2.0, t = j - i;
         ties += t * t * t - t;
-        for (uint32_t k = i; k < j; k++)
+        for (uint32_t k = i; k < j; k++) {
             r.rank_sum += pairs[k].larger ? rank : 0;
+            if (k < EXACT_MOST)
+                doubled[k] = i + 1 + j;
+        }
     }
     free(pairs);
     if (r.pairs > 0) {
-        r.exact = r.pairs <= EXACT_MOST && ties == 0;
-        r.p = two_sided(r.pairs, r.rank_sum, ties, r.exact);
+        double most = r.pairs * (r.pairs + 1.0) / 2;
+        double smaller = r.rank_sum < most - r.rank_sum ? r.rank_sum : most - r.rank_sum;
+        r.exact = r.pairs <= EXACT_MOST;
+        double below =
+            r.exact ? exact_below(doubled, r.pairs, smaller) : normal_below(r.pairs, smaller, ties);
+        r.p = below < 0.5 ? 2 * below : 1;
     }
     *result = r;
     return ATT_OK;

@@ -3,9 +3,10 @@
  * share their seeds?
  *
  * Pairs without a difference are dropped (Wilcoxon's own rule), ties of |difference| share the mean
- * rank. Up to 25 pairs without ties the distribution of the rank sum is exact (counted by the
- * recurrence of Conover, Practical Nonparametric Statistics, 3rd ed., section 5.7); otherwise the
- * normal approximation with continuity correction and variance corrected for ties.
+ * rank. Up to 50 pairs the distribution of the rank sum is exact, given the ties: every subset of
+ * the ranks is equally likely, and their sums are counted one rank after the other (W. J. Conover,
+ * Practical Nonparametric Statistics, 3rd ed., section 5.7). Beyond, the normal approximation with
+ * continuity correction and the variance corrected for ties.
  */
 #ifndef ATT_SIM_WILCOXON_H
 #define ATT_SIM_WILCOXON_H
