@@ -122,7 +122,7 @@ static void approximation_continues_the_exact(void **state)
         double most = n * (n + 1) / 2.0, smaller = fmin(r.rank_sum, most - r.rank_sum);
         double z = (most / 2 - smaller - 0.5) / sqrt(n * (n + 1.0) * (2 * n + 1) / 24);
         assert_int_equal(r.exact, n <= 50);
-        assert_true(r.p > 1e-4 && fabs(r.p / erfc(z / sqrt(2)) - 1) < 0.03);
+        assert_true(r.p > 1e-4 && fabs(r.p / erfc(z / sqrt(2)) - 1) < 0.05);
     }
 }
 
