@@ -184,7 +184,10 @@ void att_voter_outcome(att_voter_t *v, uint32_t txn, att_home_state_t state)
     v->telling = everybody(v);
     for (uint32_t c = 0; c < v->children; c++)
         v->ops->outcome(v->context, c, txn, state);
-    att_home_decide(v->task, txn, state);
+    /* A copy that was never opened for txn holds no lane by it, and a rank may still need what it
+     * says of the one before. */
+    if (ATT_HOME_TXN(atomic_load(&v->task->home)) == txn)
+        att_home_decide(v->task, txn, state);
     step(v, ATT_STEP_RECORDED, &v->task->schedule);
     settle(v, OWN);
 }
