@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cli/sim_entry.h"
 #include "cli/sim_options.h"
+#include "cli/sim_paper.h"
 #include "cli/sim_suite.h"
 
 #include <stdlib.h>
@@ -123,7 +124,8 @@ static int simulate(att_sim_options_t *o, uint32_t *failed, att_error_t *error)
     int rc = att_strategy_host_create(o->plugin_path, ATT_HOST_INPROCESS, 0, &host, error);
     if (rc != ATT_OK)
         return rc;
-    rc = simulate_with(o, host, failed, error);
+    rc = o->mode == ATT_SIM_MODE_PAPER ? att_sim_paper(o, host, error)
+                                       : simulate_with(o, host, failed, error);
     att_strategy_host_destroy(host);
     return rc;
 }

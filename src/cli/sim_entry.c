@@ -79,6 +79,10 @@ static int set_scene(att_sim_scene_t *scene, const att_sim_entry_t *entry,
                                  &run->conditions, error);
     if (rc != ATT_OK)
         return rc;
+    if (o->step.compute_us > 0 && o->objective == ATT_SIM_COLLECTIVE)
+        att_log(ATT_LOG_WARN,
+                "the objective is the collective alone, isolated from the compute beside it: a "
+                "setting that is fastest alone may slow the step (--objective step)");
     scene->last_load = run->conditions.spans[run->conditions.count - 1].load;
     name_scene(scene, entry);
     if (!o->quiet && isatty(STDERR_FILENO)) {

@@ -2,14 +2,13 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "cli/data_file.h"
 #include "cli/json_file.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SUITE_BYTES_MAX (1u << 20)
 
@@ -172,37 +171,15 @@ static int add_unlisted(att_sim_suite_t *suite, const char *path, const char *fo
     return rc;
 }
 
-/* The suite's file and the folder of surfaces that belongs to it. */
-static int find_suite(const char *path, char file[PATH_MAX], char folder[PATH_MAX],
-                      att_error_t *error)
-{
-    const char *chosen = getenv("ATTUNE_DATA_DIR");
-    if (path == NULL && chosen != NULL && chosen[0] != '\0') {
-        snprintf(file, PATH_MAX, "%s/suite.json", chosen);
-        snprintf(folder, PATH_MAX, "%s", chosen);
-        if (access(file, R_OK) == 0)
-            return ATT_OK;
-    }
-    static const char *const places[] = {ATTUNE_SOURCE_DATADIR, ATTUNE_DATADIR};
-    folder[0] = '\0';
-    if (path != NULL) {
-        snprintf(file, PATH_MAX, "%s", path);
-        return ATT_OK;
-    }
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        snprintf(file, PATH_MAX, "%s/suite.json", places[i]);
-        snprintf(folder, PATH_MAX, "%s/surfaces", places[i]);
-        if (access(file, R_OK) == 0)
-            return ATT_OK;
-    }
-    return att_fail(error, ATT_ENOENT, "no suite.json in %s and %s", places[0], places[1]);
-}
-
 int att_sim_suite_read(const char *path, att_sim_suite_t *out, att_error_t *error)
 {
-    char file[PATH_MAX], folder[PATH_MAX];
+    char file[PATH_MAX], folder[PATH_MAX] = "";
     att_sim_suite_t suite = {0};
-    int rc = find_suite(path, file, folder, error);
+    int rc = ATT_OK;
+    if (path != NULL)
+        snprintf(file, sizeof file, "%s", path);
+    else
+        rc = att_data_find("suite.json", file, folder, error);
     if (rc == ATT_OK)
         rc = att_json_read(file, SUITE_BYTES_MAX, &suite.document, error);
     if (rc != ATT_OK)
