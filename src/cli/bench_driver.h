@@ -8,6 +8,7 @@
 #ifndef ATT_CLI_BENCH_DRIVER_H
 #define ATT_CLI_BENCH_DRIVER_H
 
+#include "attune/mark.h"
 #include "cli/bench_gemm.h"
 #include "cli/bench_job.h"
 
@@ -28,6 +29,8 @@ typedef struct att_bench_driver {
     int rank_count;
     char *staging;  /* host copy of a receive buffer; NULL where memory is the host's */
     uint64_t calls; /* made by each rank so far */
+    uint64_t steps; /* timed ones */
+    attune_mark_iteration_fn mark; /* the hook's, or NULL */
 } att_bench_driver_t;
 
 /* Collective: all drivers of the run call it. */

@@ -1,6 +1,6 @@
 #include "cli/bench_measure.h"
 
-#include "cli/bandwidth.h"
+#include "base/bandwidth.h"
 
 #include <string.h>
 
@@ -58,6 +58,7 @@ static int timed_calls(att_bench_driver_t *driver, const att_shape_t *shape, boo
     uint64_t start = att_bench_driver_now(driver);
     for (int i = 0; rc == 0 && i < o->iterations; i++) {
         att_bench_driver_compute(driver, o->compute_us);
+        att_bench_step(driver);
         rc = att_bench_driver_call(driver, shape, in_place, error);
         if (rc == 0 && o->sync_every)
             rc = att_bench_driver_wait(driver, error);

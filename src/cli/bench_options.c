@@ -18,6 +18,7 @@ enum {
     OPTION_ROUNDS,
     OPTION_GEMM,
     OPTION_COMPUTE_US,
+    OPTION_DELAY,
     OPTION_SYNC,
     OPTION_WATCH_TUNED,
     OPTION_SETTING,
@@ -73,6 +74,8 @@ static const struct row {
      "(TYPE float or bfloat16, default bfloat16), on the CPU in a thread (float)"},
     {"compute-us", OPTION_COMPUTE_US, "US",
      "compute between two calls, in microseconds of the modelled fabric's clock"},
+    {"delay", OPTION_DELAY, "RANK:MS[:FROM[:COUNT]]",
+     "hold this rank up before each timed call, from the timed call FROM on, COUNT times"},
     {NULL, 0, NULL, "Settings"},
     {"setting", OPTION_SETTING, "TEXT",
      "run everything with this setting, for example 'ring/simple ch=8 chunk=128K'"},
@@ -314,6 +317,8 @@ static int parse_option(att_bench_options_t *o, int code, const char *value, att
         return parse_gemm(o, value, error);
     case OPTION_COMPUTE_US:
         return parse_real("--compute-us", value, &o->compute_us, error);
+    case OPTION_DELAY:
+        return att_bench_delay_parse(value, &o->delay, error);
     case OPTION_SETTING:
         o->has_setting = true;
         return att_bench_setting_parse(value, &o->setting, error);
@@ -389,6 +394,10 @@ static int check_together(const att_bench_options_t *o, att_error_t *error)
     if (o->root >= ranks)
         return att_fail(error, ATT_EUSAGE, "attune bench: root %d, but there are %lld ranks",
                         o->root, ranks);
+    if (o->delay.wanted && o->delay.rank >= ranks)
+        return att_fail(error, ATT_EUSAGE,
+                        "attune bench: --delay of rank %d, but there are %lld ranks", o->delay.rank,
+                        ranks);
     if (o->sweep && o->has_setting)
         return att_fail(error, ATT_EUSAGE,
                         "attune bench: --sweep and --setting exclude each "

@@ -7,6 +7,7 @@
 #include "attune/setting.h"
 #include "base/status.h"
 #include "cli/bench_device.h"
+#include "cli/bench_step.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,7 @@ typedef struct att_bench_options {
     bool gemm_type_given;
     att_gemm_shape_t gemm_shape;
     double compute_us;
+    att_bench_delay_t delay;
     /* settings */
     bool has_setting;
     att_setting_t setting;

@@ -1,7 +1,7 @@
 #include "cli/bench_sweep_report.h"
 
 #include "base/names.h"
-#include "cli/bandwidth.h"
+#include "base/bandwidth.h"
 #include "cli/bench_report.h"
 #include "cli/json_file.h"
 #include "search/statistics.h"

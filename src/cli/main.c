@@ -5,6 +5,7 @@
 #include "cli/plugins.h"
 #include "cli/run.h"
 #include "cli/sim.h"
+#include "cli/trace.h"
 #ifdef ATTUNE_BENCH
 #include "cli/bench.h"
 #include "cli/bench_record.h"
@@ -27,6 +28,7 @@ static const struct {
     {"record", att_record_main, "record a surface: a grid of settings, measured"},
 #endif
     {"sim", att_sim_main, "compare search strategies on recorded and modelled surfaces"},
+    {"trace", att_trace_main, "write the recorded calls of a run for Perfetto and other tools"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
     {"info", att_info_main, "show version, paths and every option"},
     {"version", show_version, "show the version"},

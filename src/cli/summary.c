@@ -1,7 +1,7 @@
 #include "cli/summary.h"
 
 #include "base/names.h"
-#include "cli/bandwidth.h"
+#include "base/bandwidth.h"
 #include "cli/json_file.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* summary: bandwidths by nccl-tests' formulas, null where nothing is known, the table's words. */
-#include "cli/bandwidth.h"
+#include "base/bandwidth.h"
 #include "cli/summary.h"
 #include "folder.h"
 #include "tasks.h"

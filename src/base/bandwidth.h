@@ -3,8 +3,8 @@
  * GB/s is 10^9 bytes a second; bytes are those of NCCL's tuner (AllGather and ReduceScatter: all
  * ranks together), which are nccl-tests' S.
  */
-#ifndef ATT_CLI_BANDWIDTH_H
-#define ATT_CLI_BANDWIDTH_H
+#ifndef ATT_BASE_BANDWIDTH_H
+#define ATT_BASE_BANDWIDTH_H
 
 #include "attune/setting.h"
 
