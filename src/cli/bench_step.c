@@ -35,8 +35,8 @@ int att_bench_delay_parse(const char *text, att_bench_delay_t *delay, att_error_
 static attune_mark_iteration_fn find_mark(void)
 {
     const char *path = getenv("NCCL_PROFILER_PLUGIN");
-    void *hook = path != NULL && strchr(path, '/') != NULL ? dlopen(path, RTLD_NOW | RTLD_NOLOAD)
-                                                           : NULL;
+    void *hook =
+        path != NULL && strchr(path, '/') != NULL ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
     if (hook == NULL)
         hook = dlopen("libattune-nccl.so", RTLD_NOW | RTLD_NOLOAD);
     return hook == NULL ? NULL : (attune_mark_iteration_fn)dlsym(hook, "attune_mark_iteration");
