@@ -5,6 +5,7 @@
 #include "cli/plugins.h"
 #include "cli/run.h"
 #include "cli/sim.h"
+#include "cli/stragglers.h"
 #include "cli/trace.h"
 #ifdef ATTUNE_BENCH
 #include "cli/bench.h"
@@ -29,6 +30,8 @@ static const struct {
 #endif
     {"sim", att_sim_main, "compare search strategies on recorded and modelled surfaces"},
     {"trace", att_trace_main, "write the recorded calls of a run for Perfetto and other tools"},
+    {"stragglers", att_stragglers_main,
+     "say which ranks arrive late, since when, and what it costs"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
     {"info", att_info_main, "show version, paths and every option"},
     {"version", show_version, "show the version"},
@@ -47,7 +50,7 @@ static void print_help(FILE *out)
     fprintf(out, "Usage: attune COMMAND [options]\n\n"
                  "attune tunes the collectives of an unmodified NCCL while the job runs.\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     fprintf(out, "\n'attune COMMAND --help' and attune-COMMAND(1) tell more.\n");
 }
 

@@ -1,0 +1,376 @@
+#include "cli/stragglers.h"
+
+#include "base/log.h"
+#include "base/names.h"
+#include "cli/lateness.h"
+#include "profile/out.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    const char *run, *steps;
+    att_trace_wish_t wish;
+    bool json, help;
+} options_t;
+
+static void print_help(void)
+{
+    printf(
+        "Usage: attune stragglers RUN [--json] [--steps FILE] [options]\n\n"
+        "Say which ranks arrive late at the collectives of the run folder RUN, which must hold a\n"
+        "trace ('attune run --trace on'). A rank is named when it arrives last by more than 3\n"
+        "times the clocks' uncertainty, above its own calm steps, at least 5 %% of the time from\n"
+        "step to step, and in 4 of 5 steps in a row.\n\n"
+        "      --json          everything, as JSON\n"
+        "      --steps FILE    a line a collective: who arrived last, lateness of every rank in\n"
+        "                      order of arrival (.csv, .csv.gz; - is standard output)\n"
+        "      --window A:B    seconds since the trace began; a side may be left out\n"
+        "      --ranks LIST    ranks of the job, for example 0,4-7\n"
+        "      --groups LIST   communicators, by the beginning of their hash\n");
+}
+
+enum { OPTION_JSON = 256, OPTION_STEPS, OPTION_WINDOW, OPTION_RANKS, OPTION_GROUPS };
+
+static int parse(options_t *o, int argc, char **argv, att_error_t *error)
+{
+    static const struct option longs[] = {{"json", no_argument, NULL, OPTION_JSON},
+                                          {"steps", required_argument, NULL, OPTION_STEPS},
+                                          {"window", required_argument, NULL, OPTION_WINDOW},
+                                          {"ranks", required_argument, NULL, OPTION_RANKS},
+                                          {"groups", required_argument, NULL, OPTION_GROUPS},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    *o = (options_t){0};
+    optind = 1;
+    opterr = 0;
+    for (int code; (code = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
+        switch (code) {
+        case 'h':
+            o->help = true;
+            return ATT_OK;
+        case OPTION_JSON:
+            o->json = true;
+            break;
+        case OPTION_STEPS:
+            o->steps = optarg;
+            break;
+        case OPTION_WINDOW:
+            o->wish.window = optarg;
+            break;
+        case OPTION_RANKS:
+            o->wish.ranks = optarg;
+            break;
+        case OPTION_GROUPS:
+            o->wish.groups = optarg;
+            break;
+        default:
+            return att_fail(
+                error, ATT_EUSAGE,
+                "%.60s is not an option, or lacks its value; see attune stragglers --help",
+                argv[optind - 1]);
+        }
+    }
+    if (optind + 1 != argc)
+        return att_fail(error, ATT_EUSAGE,
+                        optind == argc ? "no run folder; use: attune stragglers RUN"
+                                       : "more than one run folder: '%.60s'",
+                        optind < argc ? argv[optind + 1] : "");
+    o->run = argv[optind];
+    return ATT_OK;
+}
+
+/* --- by node ------------------------------------------------------------------------------------
+ */
+
+typedef struct node_sum {
+    uint64_t last, named;
+    double wait_caused_ns, waited_ns;
+} node_sum_t;
+
+static node_sum_t *sum_nodes(const struct att_trace *trace, const att_lateness_t *l)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    node_sum_t *sums = calloc(c->node_count + 1, sizeof *sums);
+    for (uint32_t g = 0; sums != NULL && g < l->group_count; g++)
+        for (uint32_t r = 0; r < l->groups[g].rank_count; r++) {
+            const att_straggler_rank_t *rank = att_straggler_rank(l->groups[g].straggler, r);
+            node_sum_t *sum = &sums[c->places[l->groups[g].places[r]].node];
+            sum->last += rank->last;
+            sum->named += rank->named;
+            sum->wait_caused_ns += rank->wait_caused_ns;
+            sum->waited_ns += rank->waited_ns;
+        }
+    return sums;
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------
+ */
+
+static json_t *episode_json(const struct att_trace *trace, const att_lateness_group_t *g,
+                            const att_straggler_episode_t *e, int64_t origin_ns)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    const att_catalog_place_t *place = &c->places[g->places[e->rank]];
+    uint32_t count;
+    const att_straggler_step_t *steps = att_straggler_steps(g->straggler, &count);
+    json_t *object = json_pack(
+        "{s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:b}", "rank", (json_int_t)place->job_rank,
+        "node", (json_int_t)c->nodes[place->node].agent, "host", c->nodes[place->node].host,
+        "group_rank", (json_int_t)g->ranks[e->rank], "from_step", (json_int_t)e->from, "to_step",
+        (json_int_t)e->to, "named_steps", (json_int_t)e->named, "onset_s",
+        (double)(steps[e->from].at_ns - origin_ns) * 1e-9, "end_s",
+        (double)(steps[e->to].at_ns - origin_ns) * 1e-9, "lateness_us", e->lateness_ns * 1e-3,
+        "wait_caused_s", e->wait_ns * 1e-9, "constant", e->constant);
+    uint64_t iteration;
+    if (att_lateness_iteration(trace, g->places[e->rank], steps[e->from].at_ns, &iteration))
+        json_object_set_new(object, "onset_iteration", json_integer((json_int_t)iteration));
+    return object;
+}
+
+static json_t *rank_json(const struct att_trace *trace, const att_lateness_group_t *g, uint32_t r)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    const att_catalog_place_t *place = &c->places[g->places[r]];
+    const att_straggler_rank_t *rank = att_straggler_rank(g->straggler, r);
+    return json_pack(
+        "{s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "rank", (json_int_t)place->job_rank,
+        "node", (json_int_t)c->nodes[place->node].agent, "group_rank", (json_int_t)g->ranks[r],
+        "arrived_first", (json_int_t)rank->first, "arrived_last", (json_int_t)rank->last, "named",
+        (json_int_t)rank->named, "wait_caused_s", rank->wait_caused_ns * 1e-9, "waited_s",
+        rank->waited_ns * 1e-9, "lateness_median_us", rank->median_ns * 1e-3, "lateness_p95_us",
+        rank->high_ns * 1e-3, "calm_limit_us", rank->calm_ns * 1e-3);
+}
+
+static json_t *group_json(const struct att_trace *trace, const att_lateness_group_t *g,
+                          int64_t origin_ns)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    uint32_t steps = 0, episodes = 0;
+    const att_straggler_episode_t *episode = NULL;
+    json_t *named = json_array(), *ranks = json_array();
+    if (g->straggler != NULL) {
+        att_straggler_steps(g->straggler, &steps);
+        episode = att_straggler_episodes(g->straggler, &episodes);
+    }
+    for (uint32_t i = 0; i < episodes; i++)
+        json_array_append_new(named, episode_json(trace, g, &episode[i], origin_ns));
+    for (uint32_t r = 0; r < g->rank_count; r++)
+        json_array_append_new(ranks, rank_json(trace, g, r));
+    char hash[24];
+    snprintf(hash, sizeof hash, "0x%" PRIx64, c->groups[g->group].hash);
+    return json_pack(
+        "{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:o,s:o}", "communicator", hash, "ranks",
+        (json_int_t)c->groups[g->group].ranks, "recorded_ranks", (json_int_t)g->rank_count, "steps",
+        (json_int_t)steps, "records_matched", (json_int_t)g->counts.matched, "records_unmatched",
+        (json_int_t)g->counts.unmatched, "records_twice", (json_int_t)g->counts.twice,
+        "records_disagree", (json_int_t)g->counts.disagree, "period_us",
+        g->straggler != NULL ? att_straggler_period_ns(g->straggler) * 1e-3 : 0.0,
+        "clock_uncertainty_us", g->uncertainty_ns * 1e-3, "named", named, "by_rank", ranks);
+}
+
+static int print_json(const struct att_trace *trace, const char *run, const att_lateness_t *l,
+                      int64_t origin_ns, att_error_t *error)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    node_sum_t *sums = sum_nodes(trace, l);
+    json_t *groups = json_array(), *nodes = json_array();
+    for (uint32_t g = 0; g < l->group_count; g++)
+        json_array_append_new(groups, group_json(trace, &l->groups[g], origin_ns));
+    for (uint32_t n = 0; sums != NULL && n < c->node_count; n++)
+        json_array_append_new(
+            nodes, json_pack("{s:I,s:s,s:I,s:I,s:f,s:f}", "node", (json_int_t)c->nodes[n].agent,
+                             "host", c->nodes[n].host, "arrived_last", (json_int_t)sums[n].last,
+                             "named", (json_int_t)sums[n].named, "wait_caused_s",
+                             sums[n].wait_caused_ns * 1e-9, "waited_s", sums[n].waited_ns * 1e-9));
+    free(sums);
+    json_t *root = json_pack("{s:i,s:s,s:s,s:s,s:o,s:o}", "version", 1, "attune", ATTUNE_VERSION,
+                             "units", "us = microseconds, s = seconds since the trace began", "run",
+                             run, "groups", groups, "nodes", nodes);
+    if (root == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(root);
+    return ATT_OK;
+}
+
+/* --- text ---------------------------------------------------------------------------------------
+ */
+
+static void print_group(const struct att_trace *trace, const att_lateness_group_t *g,
+                        int64_t origin_ns)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    uint32_t count = 0, episodes = 0;
+    printf("communicator 0x%" PRIx64 ", %u ranks: ", c->groups[g->group].hash,
+           c->groups[g->group].ranks);
+    if (g->straggler == NULL) {
+        printf("no collective with all of its ranks (%" PRIu64 " records unmatched)\n",
+               g->counts.unmatched);
+        return;
+    }
+    const att_straggler_step_t *steps = att_straggler_steps(g->straggler, &count);
+    printf("%u collectives, every %.3f ms, clocks within %.3f us; %" PRIu64
+           " records unmatched, %" PRIu64 " disagree\n",
+           count, att_straggler_period_ns(g->straggler) * 1e-6, g->uncertainty_ns * 1e-3,
+           g->counts.unmatched + g->counts.twice, g->counts.disagree);
+    const att_straggler_episode_t *e = att_straggler_episodes(g->straggler, &episodes);
+    for (uint32_t i = 0; i < episodes; i++) {
+        const att_catalog_place_t *place = &c->places[g->places[e[i].rank]];
+        uint64_t iteration;
+        printf("  LATE rank %u (node %u, %s): %.3f ms late in %u of %u collectives%s, from %.3f s",
+               place->job_rank, c->nodes[place->node].agent, c->nodes[place->node].host,
+               e[i].lateness_ns * 1e-6, e[i].named, e[i].to - e[i].from + 1,
+               e[i].constant ? " (always)" : "",
+               (double)(steps[e[i].from].at_ns - origin_ns) * 1e-9);
+        if (att_lateness_iteration(trace, g->places[e[i].rank], steps[e[i].from].at_ns, &iteration))
+            printf(" (iteration %" PRIu64 ")", iteration);
+        printf(" to %.3f s; the others waited %.3f s\n",
+               (double)(steps[e[i].to].at_ns - origin_ns) * 1e-9, e[i].wait_ns * 1e-9);
+    }
+    if (episodes == 0)
+        printf("  nobody is late beyond the clocks' uncertainty and the ranks' calm steps\n");
+    printf("  %5s %5s %7s %7s %7s %12s %12s %12s %12s\n", "rank", "node", "first", "last", "named",
+           "median ms", "p95 ms", "caused s", "waited s");
+    for (uint32_t r = 0; r < g->rank_count; r++) {
+        const att_straggler_rank_t *rank = att_straggler_rank(g->straggler, r);
+        const att_catalog_place_t *place = &c->places[g->places[r]];
+        printf("  %5u %5u %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %12.6f %12.6f %12.6f %12.6f\n",
+               place->job_rank, c->nodes[place->node].agent, rank->first, rank->last, rank->named,
+               rank->median_ns * 1e-6, rank->high_ns * 1e-6, rank->wait_caused_ns * 1e-9,
+               rank->waited_ns * 1e-9);
+    }
+}
+
+static void print_text(const struct att_trace *trace, const char *run, const att_lateness_t *l,
+                       int64_t origin_ns)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    printf("# who arrives late in %s (times since the trace began; wait summed over ranks)\n", run);
+    for (uint32_t g = 0; g < l->group_count; g++)
+        print_group(trace, &l->groups[g], origin_ns);
+    node_sum_t *sums = sum_nodes(trace, l);
+    for (uint32_t n = 0; sums != NULL && c->node_count > 1 && n < c->node_count; n++)
+        printf("node %u (%s): last %" PRIu64 " times, named %" PRIu64
+               "; the others waited %.6f s for it, its ranks waited %.6f s\n",
+               c->nodes[n].agent, c->nodes[n].host, sums[n].last, sums[n].named,
+               sums[n].wait_caused_ns * 1e-9, sums[n].waited_ns * 1e-9);
+    free(sums);
+    if (l->group_count == 0)
+        printf("no timed collectives\n");
+}
+
+/* --- steps --------------------------------------------------------------------------------------
+ */
+
+static int by_lateness(const void *a, const void *b, void *context)
+{
+    const float *row = context;
+    float x = row[*(const uint32_t *)a], y = row[*(const uint32_t *)b];
+    return (x > y) - (x < y);
+}
+
+static void write_step(const struct att_trace *trace, const att_lateness_group_t *g, uint32_t step,
+                       int64_t origin_ns, uint32_t *order, att_out_t *out)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    uint32_t count;
+    const att_straggler_step_t *s = &att_straggler_steps(g->straggler, &count)[step];
+    const float *row = att_straggler_lateness(g->straggler, step);
+    const att_catalog_task_t *task = &c->tasks[s->task];
+    char text[160];
+    for (uint32_t r = 0; r < g->rank_count; r++)
+        order[r] = r;
+    qsort_r(order, g->rank_count, sizeof *order, by_lateness, (void *)(uintptr_t)row);
+    snprintf(text, sizeof text, "%u,%.3f,0x%" PRIx64 ",%s,%" PRIu64 ",%" PRIu64 ",%u,%.3f,%.3f,%d,",
+             step, (double)(s->at_ns - origin_ns) * 1e-3, c->groups[g->group].hash,
+             att_collective_name((int)task->collective), task->bytes, s->call,
+             c->places[g->places[s->last]].job_rank, (double)row[s->last] * 1e-3,
+             s->uncertainty_ns * 1e-3, s->named);
+    att_out_text(out, text);
+    for (uint32_t i = 0; i < g->rank_count; i++) {
+        snprintf(text, sizeof text, "%s%u:%.3f", i > 0 ? " " : "",
+                 c->places[g->places[order[i]]].job_rank, (double)row[order[i]] * 1e-3);
+        att_out_text(out, text);
+    }
+    att_out_literal(out, "\n");
+}
+
+static int write_steps(const struct att_trace *trace, const char *path, const char *run,
+                       const att_lateness_t *l, int64_t origin_ns, att_error_t *error)
+{
+    att_out_t *out = malloc(sizeof *out);
+    if (out == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    int status = att_out_open(out, path, error);
+    if (status != ATT_OK) {
+        free(out);
+        return status;
+    }
+    att_out_literal(out, "# attune " ATTUNE_VERSION " stragglers, version 1, of ");
+    att_out_text(out, run);
+    att_out_literal(out, "; times in microseconds; arrivals: rank:lateness in order\n"
+                         "step,last_arrival_us,communicator,collective,bytes,call,last_rank,"
+                         "lateness_us,clock_uncertainty_us,named,arrivals\n");
+    for (uint32_t g = 0; g < l->group_count; g++) {
+        uint32_t count = 0;
+        uint32_t *order = malloc((l->groups[g].rank_count + 1) * sizeof *order);
+        if (l->groups[g].straggler != NULL && order != NULL)
+            att_straggler_steps(l->groups[g].straggler, &count);
+        for (uint32_t i = 0; i < count; i++)
+            write_step(trace, &l->groups[g], i, origin_ns, order, out);
+        free(order);
+    }
+    status = att_out_close(out, error);
+    free(out);
+    return status;
+}
+
+static int handle(const options_t *o, att_error_t *error)
+{
+    struct att_trace *trace;
+    att_trace_choice_t choice;
+    att_lateness_t lateness;
+    int status = att_trace_open(o->run, &trace, error);
+    if (status != ATT_OK)
+        return status;
+    status = att_trace_choose(trace, &o->wish, &choice, error);
+    if (status != ATT_OK)
+        goto close_trace;
+    status = att_lateness_make(trace, &choice, &lateness, error);
+    if (status != ATT_OK)
+        goto free_choice;
+    if (o->steps != NULL)
+        status = write_steps(trace, o->steps, o->run, &lateness, choice.origin_ns, error);
+    if (status == ATT_OK && o->json)
+        status = print_json(trace, o->run, &lateness, choice.origin_ns, error);
+    else if (status == ATT_OK && (o->steps == NULL || strcmp(o->steps, "-") != 0))
+        print_text(trace, o->run, &lateness, choice.origin_ns);
+    att_lateness_free(&lateness);
+free_choice:
+    att_trace_choice_free(&choice);
+close_trace:
+    att_trace_close(trace);
+    return status;
+}
+
+int att_stragglers_main(int argc, char **argv)
+{
+    options_t o;
+    att_error_t error = {""};
+    int status = parse(&o, argc, argv, &error);
+    if (status == ATT_OK && o.help) {
+        print_help();
+        return 0;
+    }
+    if (status == ATT_OK)
+        status = handle(&o, &error);
+    if (status != ATT_OK)
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+    return -status;
+}
