@@ -23,19 +23,27 @@
 
 enum { FREE_MAX = 96, TARGET_MAX = 64, POPULATION = 48, GRID_MAX = 64 };
 
-typedef enum kind { KIND_VALUE, KIND_BEST, KIND_PEAK, KIND_REGRET } att_fit_kind_t;
+typedef enum kind {
+    KIND_VALUE,  /* a setting's bandwidth */
+    KIND_BEST,   /* the optimum's */
+    KIND_PEAK,   /* where a sweep of one knob has its best */
+    KIND_REGRET, /* one load's optimum under another load */
+    KIND_RATIO,  /* a setting's, or the optimum's, bandwidth over NCCL's choice */
+    KIND_MEAN,   /* geometric mean of the optimum over NCCL's choice, sizes in powers of four */
+    KIND_RANGE   /* the same for every size: each within the bounds */
+} att_fit_kind_t;
 
 typedef struct target {
     att_fit_kind_t kind;
     char label[96];
     int collective;
-    uint64_t bytes;
-    att_setting_t setting; /* VALUE: what is run; BEST, PEAK: the knobs that are fixed */
-    int all_knobs;         /* BEST: also what stock NCCL cannot set a call (threads, transport) */
-    char vary;             /* PEAK: 'c' channels, 't' threads */
-    int at;                /* PEAK: where the best value lies, or next to it */
-    int load, from_load;   /* REGRET: the best setting of from_load is run under load */
-    double low, high;      /* GB/s; REGRET: share of the best */
+    uint64_t bytes, bytes_to; /* MEAN, RANGE: from bytes to bytes_to */
+    att_setting_t setting;    /* VALUE, RATIO: what is run; BEST, PEAK: the knobs that are fixed */
+    int all_knobs;       /* BEST: also what stock NCCL cannot set a call (threads, transport) */
+    char vary;           /* PEAK: 'c' channels, 't' threads */
+    int at;              /* PEAK: where the best value lies, or next to it */
+    int load, from_load; /* REGRET: the best setting of from_load is run under load */
+    double low, high;    /* GB/s; REGRET: share of the best */
     double weight;
 } target_t;
 
@@ -120,10 +128,10 @@ static double gbs(const struct att_surface *s, const target_t *t, att_setting_t 
     return us > 0 ? (double)t->bytes / us / 1e3 : 0;
 }
 
-static int chunk_grid(uint32_t *grid)
+static int chunk_grid(uint32_t *grid, double step)
 {
     int n = 0;
-    for (double c = 4096; n < GRID_MAX && c < 2.2e6; c *= 1.19)
+    for (double c = 4096; n < GRID_MAX && c < 2.2e6; c *= step)
         grid[n++] = (uint32_t)c / 512 * 512;
     grid[n - 1] = 2097152;
     return n;
@@ -135,7 +143,7 @@ static double best(const struct att_surface *s, const target_t *t, int load, att
     static const uint16_t channels[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64};
     static const uint16_t threads[] = {96, 160, 224, 320, 512, 640};
     uint32_t chunks[GRID_MAX];
-    int chunk_count = chunk_grid(chunks);
+    int chunk_count = chunk_grid(chunks, t->bytes_to > 0 ? 1.41 : 1.19);
     uint32_t offered = att_surface_pairs(s, t->collective);
     double top = 0;
     for (int pair = 0; pair < ATT_PAIR_COUNT; pair++) {
@@ -148,7 +156,7 @@ static double best(const struct att_surface *s, const target_t *t, int load, att
         for (int tr = t->all_knobs ? 0 : -1; tr < (t->all_knobs ? 2 : 0); tr++)
             for (int nt = 0; nt < (t->all_knobs ? 6 : 1); nt++)
                 for (size_t nc = 0; nc < sizeof channels / sizeof channels[0];
-                     nc += t->all_knobs && nc > 0 ? 2 : 1)
+                     nc += (t->all_knobs || t->bytes_to > 0) && nc > 0 ? 2 : 1)
                     for (int c = 0; c < chunk_count; c += t->all_knobs ? 3 : 1) {
                         x.transport = (int8_t)tr;
                         x.threads = t->all_knobs ? threads[nt] : 0;
@@ -163,6 +171,35 @@ static double best(const struct att_surface *s, const target_t *t, int load, att
                     }
     }
     return top;
+}
+
+/* The optimum over NCCL's choice at one size, of what t leaves open. */
+static double gain(const struct att_surface *s, const target_t *t, uint64_t bytes)
+{
+    target_t at = *t;
+    at.bytes = bytes;
+    double native = gbs(s, &at, ATT_SETTING_KEEP, t->load);
+    double top = t->kind == KIND_RATIO && t->setting.channels != 0
+                     ? gbs(s, &at, t->setting, t->load)
+                     : fmax(best(s, &at, t->load, NULL), native);
+    return native > 0 ? top / native : 0;
+}
+
+/* MEAN: the mean. RANGE: the gain that is farthest outside, or the largest. */
+static double gain_over_sizes(const struct att_surface *s, const target_t *t)
+{
+    double logs = 0, farthest = 0, off = -1;
+    int count = 0;
+    for (uint64_t bytes = t->bytes; bytes <= t->bytes_to; bytes *= 4, count++) {
+        double value = gain(s, t, bytes);
+        double miss = fmax(t->low - value, value - t->high);
+        logs += log(fmax(value, 1e-9));
+        if (count == 0 || miss > off) {
+            off = miss;
+            farthest = value;
+        }
+    }
+    return t->kind == KIND_MEAN ? exp(logs / count) : farthest;
 }
 
 /* How far the best of a one-knob sweep lies above the named point and its neighbours. */
@@ -219,6 +256,13 @@ static double judge(const struct att_surface *s, int show)
             value = gbs(s, t, where, t->load) / top;
             break;
         }
+        case KIND_RATIO:
+            value = gain(s, t, t->bytes);
+            break;
+        case KIND_MEAN:
+        case KIND_RANGE:
+            value = gain_over_sizes(s, t);
+            break;
         case KIND_PEAK: {
             double excess = peak_excess(s, t, &at);
             miss = excess > 0 ? t->weight * (1e-4 + 100 * excess * excess) : 0;
@@ -330,23 +374,28 @@ static void read_target(json_t *from, const struct att_surface *surface)
 {
     const char *kind = "", *label = "", *coll = "", *load = "none", *from_load = "none",
                *vary = "channels";
-    json_int_t bytes = 0;
+    json_int_t bytes = 0, bytes_to = 0;
     target_t t = {.weight = 1};
     json_t *setting = NULL;
     json_error_t error;
-    if (json_unpack_ex(
-            from, &error, JSON_STRICT, "{s:s,s:s,s:s,s:I,s?s,s?s,s?s,s?i,s?b,s?F,s?F,s?F,s?o}",
-            "kind", &kind, "label", &label, "collective", &coll, "bytes", &bytes, "load", &load,
-            "from_load", &from_load, "vary", &vary, "at", &t.at, "all_knobs", &t.all_knobs, "low",
-            &t.low, "high", &t.high, "weight", &t.weight, "setting", &setting) != 0)
+    if (json_unpack_ex(from, &error, JSON_STRICT,
+                       "{s:s,s:s,s:s,s:I,s?I,s?s,s?s,s?s,s?i,s?b,s?F,s?F,s?F,s?o}", "kind", &kind,
+                       "label", &label, "collective", &coll, "bytes", &bytes, "bytes_to", &bytes_to,
+                       "load", &load, "from_load", &from_load, "vary", &vary, "at", &t.at,
+                       "all_knobs", &t.all_knobs, "low", &t.low, "high", &t.high, "weight",
+                       &t.weight, "setting", &setting) != 0)
         die(error.text, label);
     snprintf(t.label, sizeof t.label, "%s", label);
-    t.kind = strcmp(kind, "value") == 0  ? KIND_VALUE
-             : strcmp(kind, "best") == 0 ? KIND_BEST
-             : strcmp(kind, "peak") == 0 ? KIND_PEAK
-                                         : KIND_REGRET;
+    t.kind = strcmp(kind, "value") == 0   ? KIND_VALUE
+             : strcmp(kind, "best") == 0  ? KIND_BEST
+             : strcmp(kind, "peak") == 0  ? KIND_PEAK
+             : strcmp(kind, "ratio") == 0 ? KIND_RATIO
+             : strcmp(kind, "mean") == 0  ? KIND_MEAN
+             : strcmp(kind, "range") == 0 ? KIND_RANGE
+                                          : KIND_REGRET;
     t.collective = att_collective_parse(coll);
     t.bytes = (uint64_t)bytes;
+    t.bytes_to = (uint64_t)bytes_to;
     t.load = att_surface_load_index(surface, load);
     t.from_load = att_surface_load_index(surface, from_load);
     t.vary = vary[0];

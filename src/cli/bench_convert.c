@@ -170,7 +170,7 @@ static int convert_task(const sweep_t *s, size_t number, json_t *task)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
     snprintf(name, sizeof name, "%s-%s-%s%s%s", s->options->prefix, word, size,
              strcmp(load, "none") == 0 ? "" : "-", strcmp(load, "none") == 0 ? "" : load);
-    snprintf(description, sizeof description, "%s of %s bytes, %d ranks%s%.90s", word, size, ranks,
+    snprintf(description, sizeof description, "%s, %s, %d ranks%s%.90s", word, size, ranks,
              s->options->description != NULL ? ", " : "",
              s->options->description != NULL ? s->options->description : "");
     snprintf(

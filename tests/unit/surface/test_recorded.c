@@ -1,6 +1,7 @@
 /* Recorded surfaces, T4 and CSV: answers, grid, nearest setting, and one line for what is wrong. */
 #include "surface/surface.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -317,6 +318,49 @@ static void huge_files_are_refused(void **state)
     assert_non_null(strstr(error.text, "larger than 32 MiB"));
 }
 
+/* Everything in data/surfaces: opens, has NCCL's choice, and an optimum that is not slower. */
+static void shipped_surface_answers(const char *path, const char *file, int *recorded,
+                                    int *modelled)
+{
+    struct att_surface *surface;
+    att_error_t error = {""};
+    if (att_surface_open(path, &surface, &error) != ATT_OK)
+        fail_msg("%s", error.text);
+    const att_surface_info_t *info = att_surface_info(surface);
+    assert_memory_equal(info->name, file, strlen(info->name));
+    *recorded += info->kind == ATT_SURFACE_RECORDED;
+    *modelled += info->kind == ATT_SURFACE_MODELLED;
+    for (int i = 0; i < info->task_count; i++) {
+        int collective = info->tasks[i].collective;
+        uint64_t bytes = info->tasks[i].bytes;
+        double native = att_surface_duration_us(surface, collective, bytes, ATT_SETTING_KEEP, 0);
+        att_setting_t best;
+        double least = att_surface_optimum(surface, collective, bytes, 0, 0, &best);
+        if (!(native > 0 && least > 0 && least <= native))
+            fail_msg("%s: NCCL's choice %g us, optimum %g us", file, native, least);
+        assert_float_equal(att_surface_duration_us(surface, collective, bytes, best, 0), least,
+                           1e-9);
+    }
+    att_surface_close(surface);
+}
+
+static void shipped_surfaces_answer(void **state)
+{
+    int recorded = 0, modelled = 0;
+    DIR *folder = opendir(getenv("ATTUNE_DATA_DIR"));
+    const struct dirent *entry;
+    assert_non_null(folder);
+    while ((entry = readdir(folder)) != NULL) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", getenv("ATTUNE_DATA_DIR"), entry->d_name);
+        if (entry->d_name[0] != '.')
+            shipped_surface_answers(path, entry->d_name, &recorded, &modelled);
+    }
+    closedir(folder);
+    print_message("%d recorded, %d modelled\n", recorded, modelled);
+    assert_true(recorded >= 18 && modelled >= 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +374,7 @@ int main(void)
         cmocka_unit_test(units_are_converted),
         cmocka_unit_test(cut_files_are_refused),
         cmocka_unit_test(huge_files_are_refused),
+        cmocka_unit_test(shipped_surfaces_answer),
     };
     return cmocka_run_group_tests_name("surface_recorded", tests, NULL, NULL);
 }
