@@ -102,6 +102,7 @@ static void note(const float *cost, int algorithms, int protocols)
             if (value < 0)
                 continue;
             legal |= ATT_PAIR_BIT(a, p);
+            atomic_store(&table->cost_us[a * ATT_PROTOCOL_COUNT + p], value);
             if (cheapest < 0 || value < least) {
                 cheapest = a * ATT_PROTOCOL_COUNT + p;
                 least = value;

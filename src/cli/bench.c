@@ -5,6 +5,7 @@
 #include "cli/bench_driver.h"
 #include "cli/bench_options.h"
 #include "cli/bench_processes.h"
+#include "cli/bench_record_run.h"
 #include "cli/bench_sweep.h"
 #include "cli/bench_table.h"
 
@@ -32,9 +33,11 @@ static int run_driver(struct thread *thread, att_error_t *error)
         att_bench_job_print_header(thread->job);
     if (rc == 0 && att_world_barrier(thread->job->world) != 0)
         rc = att_world_failure(thread->job->world, error);
+    const att_bench_options_t *options = thread->job->options;
     if (rc == 0)
-        rc = thread->job->options->sweep ? att_bench_sweep_run(&driver, &thread->passed, error)
-                                         : att_bench_table_run(&driver, &thread->passed, error);
+        rc = options->record != NULL ? att_bench_record_run(&driver, &thread->passed, error)
+             : options->sweep        ? att_bench_sweep_run(&driver, &thread->passed, error)
+                                     : att_bench_table_run(&driver, &thread->passed, error);
     /* Nobody takes its communicators away while others still call. */
     if (rc == 0 && att_world_barrier(thread->job->world) != 0)
         rc = att_world_failure(thread->job->world, error);
@@ -156,7 +159,7 @@ static int run_parent(const att_bench_options_t *options, int argc, char **argv)
     att_bench_job_t job;
     int code = 0;
     int rc = att_world_create(options->processes * options->threads, &world, &error);
-    if (rc == 0 && (options->sweep || options->has_setting))
+    if (rc == 0 && (options->sweep || options->has_setting || options->record != NULL))
         rc = att_bench_setting_open(-1, &setting, &error);
     if (rc == 0 && options->has_setting)
         att_bench_setting_apply(setting, options->setting);
@@ -180,13 +183,21 @@ static int run_parent(const att_bench_options_t *options, int argc, char **argv)
     return code;
 }
 
+int att_bench_run(const att_bench_options_t *options, int argc, char **argv)
+{
+    int process, world, setting;
+    return att_bench_process_self(&process, &world, &setting)
+               ? run_child(options, argc, argv, process, world, setting)
+               : run_parent(options, argc, argv);
+}
+
 int att_bench_main(int argc, char **argv)
 {
     att_bench_options_t *options = malloc(sizeof *options);
     att_error_t error = {""};
     if (options == NULL)
         return ATT_ENOMEM;
-    int code, process, world, setting;
+    int code;
     int rc = att_bench_options_parse(options, argc, argv, &error);
     if (rc != 0 && error.text[0] == '\0') {
         att_bench_options_help(stdout);
@@ -194,10 +205,8 @@ int att_bench_main(int argc, char **argv)
     } else if (rc != 0) {
         fprintf(stderr, "%s\n", error.text);
         code = ATT_EUSAGE;
-    } else if (att_bench_process_self(&process, &world, &setting)) {
-        code = run_child(options, argc, argv, process, world, setting);
     } else {
-        code = run_parent(options, argc, argv);
+        code = att_bench_run(options, argc, argv);
     }
     free(options);
     return code;

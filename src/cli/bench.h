@@ -10,5 +10,8 @@
 /* argv[0] is the word "bench" (any name will do). Returns the exit status: 0 passed, 1 wrong
  * results, 2 usage, else the positive att_status_t of what failed. */
 int att_bench_main(int argc, char **argv);
+/* The same for options that are parsed already; argv is noted in results. */
+struct att_bench_options;
+int att_bench_run(const struct att_bench_options *options, int argc, char **argv);
 
 #endif

@@ -66,7 +66,7 @@ static int open_rank(att_bench_driver_t *driver, att_bench_rank_t *rank, att_err
     return rc;
 }
 
-static int open_communicators(att_bench_driver_t *driver, att_error_t *error)
+int att_bench_driver_connect(att_bench_driver_t *driver, void **comms, att_error_t *error)
 {
     const att_bench_job_t *job = driver->job;
     const att_nccl_t *n = &job->nccl;
@@ -86,8 +86,7 @@ static int open_communicators(att_bench_driver_t *driver, att_error_t *error)
         rc = select_rank(driver, rank, error);
         if (rc == 0)
             rc = att_nccl_check(
-                n,
-                n->comm_init_rank(&rank->comm, job->ranks, *att_world_id(job->world), rank->rank),
+                n, n->comm_init_rank(&comms[i], job->ranks, *att_world_id(job->world), rank->rank),
                 "ncclCommInitRank", error);
     }
     if (rc == 0 && driver->rank_count > 1)
@@ -118,7 +117,15 @@ int att_bench_driver_open(const att_bench_job_t *job, int index, att_bench_drive
         rank->device_index = att_bench_job_device_of(job, rank->rank);
         rc = open_rank(driver, rank, error);
     }
-    return rc != 0 ? rc : open_communicators(driver, error);
+    void **comms = calloc((size_t)driver->rank_count, sizeof *comms);
+    if (rc == 0 && comms == NULL)
+        rc = att_fail(error, ATT_ENOMEM, "no memory for %d ranks", driver->rank_count);
+    if (rc == 0)
+        rc = att_bench_driver_connect(driver, comms, error);
+    for (int i = 0; comms != NULL && i < driver->rank_count; i++)
+        driver->ranks[i].comm = comms[i];
+    free(comms);
+    return rc;
 }
 
 static void close_rank(att_bench_driver_t *driver, att_bench_rank_t *rank)
@@ -154,8 +161,8 @@ void att_bench_driver_close(att_bench_driver_t *driver)
     free_lists(driver);
 }
 
-/* Abort first: a kernel that waits for a peer that is gone ends only by it. What it leaves on the GPU
- * is not waited for; the process's end takes care of it. */
+/* Abort first: a kernel that waits for a peer that is gone ends only by it. What it leaves on the
+ * GPU is not waited for; the process's end takes care of it. */
 void att_bench_driver_abandon(att_bench_driver_t *driver)
 {
     for (int i = 0; driver->ranks != NULL && i < driver->rank_count; i++) {

@@ -40,6 +40,10 @@ void att_bench_driver_close(att_bench_driver_t *driver);
 /* After a failure: aborts the communicators and waits for nothing. */
 void att_bench_driver_abandon(att_bench_driver_t *driver);
 
+/* Collective: a further communicator of all ranks, one handle a rank of this driver in comms
+ * [rank_count]; the caller destroys them. */
+int att_bench_driver_connect(att_bench_driver_t *driver, void **comms, att_error_t *error);
+
 /* Put the rows' input into the send buffers (once), or into the receive buffer for in-place. */
 int att_bench_driver_prepare(att_bench_driver_t *driver, const att_shape_t *shape, bool in_place,
                              att_error_t *error);

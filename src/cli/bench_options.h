@@ -60,6 +60,8 @@ typedef struct att_bench_options {
     /* output */
     const char *json;
     double watch_s; /* 0: off */
+    /* attune record: what is recorded; NULL in attune bench */
+    const struct att_record_options *record;
 } att_bench_options_t;
 
 /* Is the i-th of a row of calls in place? */

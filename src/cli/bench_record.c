@@ -1,8 +1,10 @@
 #include "cli/bench_record.h"
 
 #include "base/log.h"
+#include "cli/bench.h"
 #include "cli/bench_convert.h"
 #include "cli/bench_record_options.h"
+#include "cli/bench_variant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +24,16 @@ int att_record_main(int argc, char **argv)
     if (rc != ATT_OK && error.text[0] == '\0') {
         att_record_options_help(stdout);
         rc = ATT_OK;
-    } else if (rc == ATT_OK) {
+    } else if (rc == ATT_OK && options->from_sweep != NULL) {
         rc = att_bench_convert(options, &error);
+    } else if (rc == ATT_OK) {
+        bench->record = options;
+        if (options->thread_count > 0)
+            att_bench_variants_allow();
+        rc = -att_bench_run(bench, argc, argv);
+        error.text[0] = '\0'; /* said where it was found */
     }
-    if (rc != ATT_OK)
+    if (rc != ATT_OK && error.text[0] != '\0')
         att_log(ATT_LOG_ERROR, "%s", error.text);
     free(options);
     free(bench);

@@ -17,7 +17,7 @@
 
 /* Variable that names the memory file. */
 #define ATT_BENCH_SETTING_VARIABLE "ATTUNE_BENCH_SETTING"
-#define ATT_BENCH_SETTING_ABI      1u
+#define ATT_BENCH_SETTING_ABI      2u
 
 typedef struct att_bench_setting_table {
     uint32_t abi;          /* ATT_BENCH_SETTING_ABI */
@@ -30,8 +30,10 @@ typedef struct att_bench_setting_table {
     _Atomic int32_t native_pair;  /* the cheapest pair of NCCL's own table, of the last decision */
     _Atomic uint32_t chunk_calls; /* getChunkSize calls that changed the value */
     uint32_t reserved;
+    _Atomic float cost_us[ATT_PAIR_COUNT]; /* NCCL's estimates, of the last decision */
+    uint32_t padding;
 } att_bench_setting_table_t;
-_Static_assert(sizeof(att_bench_setting_table_t) == 48, "bench setting ABI 1");
+_Static_assert(sizeof(att_bench_setting_table_t) == 136, "bench setting ABI 2");
 
 struct att_bench_setting;
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "cli/bench_candidate.h"
+#include "cli/bench_sample.h"
 #include "cli/bench_sweep_report.h"
 #include "cli/tasks_file.h"
 
@@ -13,8 +14,7 @@
 /* A setting whose first call takes longer than this times NCCL's choice is not sampled. */
 #define SLOW_FIRST 3.0
 /* ... and later, when its median is above this times the best. */
-#define SLOW_LATER    1.5
-#define MOST_CHANNELS 32
+#define SLOW_LATER 1.5
 
 struct sweep {
     att_bench_driver_t *driver;
@@ -33,149 +33,12 @@ struct row {
     att_candidates_t grid, finals;
 };
 
-static int meet(struct sweep *s, att_error_t *error)
-{
-    return att_world_barrier(s->job->world) == 0 ? ATT_OK : att_world_failure(s->job->world, error);
-}
-
-/* Put a setting in force on all ranks; no call is in flight before or after. */
-static int apply(struct sweep *s, att_setting_t setting, att_error_t *error)
-{
-    int rc = meet(s, error);
-    if (rc == 0 && s->driver->index == 0)
-        att_bench_setting_apply(s->job->setting, setting);
-    return rc == 0 ? meet(s, error) : rc;
-}
-
-/* The driver's own time of `batch` calls, over its ranks, of the kinds that --place names, as the
- * ordinary run has them: for some settings they differ. */
-static int time_with_events(struct sweep *s, const struct row *row, int batch, double *us,
-                            att_error_t *error)
-{
-    const att_device_ops_t *ops = s->job->device.ops;
-    void *state = s->job->device.state;
-    att_bench_driver_t *d = s->driver;
-    bool symmetric = att_shape_is_symmetric(row->shape);
-    int rc = ATT_OK;
-    for (int i = 0; rc == 0 && i < d->rank_count; i++) {
-        rc = ops->select(state, d->ranks[i].device_index, error);
-        if (rc == 0)
-            rc = ops->event_record(state, d->ranks[i].start, d->ranks[i].stream, error);
-    }
-    for (int i = 0; rc == 0 && i < batch; i++)
-        rc = att_bench_driver_call(d, row->shape, att_bench_options_in_place(s->job->options, i),
-                                   error);
-    for (int i = 0; rc == 0 && i < d->rank_count; i++) {
-        rc = ops->select(state, d->ranks[i].device_index, error);
-        if (rc == 0)
-            rc = ops->event_record(state, d->ranks[i].stop, d->ranks[i].stream, error);
-    }
-    if (rc == 0)
-        rc = att_bench_driver_wait(d, error);
-    for (int i = 0; rc == 0 && i < d->rank_count; i++) {
-        double mine;
-        rc = ops->event_elapsed(state, d->ranks[i].start, d->ranks[i].stop, &mine, error);
-        if (rc == 0 && (i == 0 || symmetric == (mine < *us)))
-            *us = mine;
-    }
-    return rc;
-}
-
-static int time_with_clock(struct sweep *s, const struct row *row, int batch, double *us,
-                           att_error_t *error)
-{
-    uint64_t start = att_bench_driver_now(s->driver);
-    int rc = ATT_OK;
-    for (int i = 0; rc == 0 && i < batch; i++)
-        rc = att_bench_driver_call(s->driver, row->shape,
-                                   att_bench_options_in_place(s->job->options, i), error);
-    if (rc == 0)
-        rc = att_bench_driver_wait(s->driver, error);
-    *us = (double)(att_bench_driver_now(s->driver) - start) / 1000.0;
-    return rc;
-}
-
-/* One sample of the setting in force. */
-static int sample(struct sweep *s, const struct row *row, int batch, double *us, att_error_t *error)
-{
-    double mine = 0;
-    int rc = meet(s, error);
-    if (rc == 0)
-        rc = s->job->device.ops->event_record != NULL
-                 ? time_with_events(s, row, batch, &mine, error)
-                 : time_with_clock(s, row, batch, &mine, error);
-    if (rc != 0)
-        return rc;
-    rc = att_world_reduce(s->job->world, s->driver->index,
-                          att_shape_is_symmetric(row->shape) ? ATT_WORLD_MIN : ATT_WORLD_MAX,
-                          mine / batch, us);
-    return rc == 0 ? ATT_OK : att_world_failure(s->job->world, error);
-}
-
-/* Apply, `discard` calls, one sample. A setting that NCCL refused is marked. */
+/* A setting that NCCL refused is marked. */
 static int sample_candidate(struct sweep *s, const struct row *row, att_candidate_t *c, int discard,
                             int batch, double *us, att_error_t *error)
 {
-    int rc = apply(s, c->setting, error);
-    for (int i = 0; rc == 0 && i < discard; i++)
-        rc = att_bench_driver_call(s->driver, row->shape,
-                                   att_bench_options_in_place(s->job->options, 0), error);
-    if (rc == 0)
-        rc = att_bench_driver_wait(s->driver, error);
-    if (rc == 0)
-        rc = sample(s, row, batch, us, error);
-    /* The reduction was a meeting: all decisions of this setting are noted. */
-    if (rc == 0 && atomic_load(&att_bench_setting_table(s->job->setting)->refused) > 0)
-        c->refused = true;
-    return rc;
-}
-
-/* What NCCL does by itself, and the pairs that every rank can take. The call is the first one: the
- * result is compared. */
-static int look(struct sweep *s, struct row *row, att_error_t *error)
-{
-    uint64_t wrong = 0;
-    int rc = apply(s, ATT_SETTING_KEEP, error);
-    if (rc == 0)
-        rc = att_bench_driver_prepare(s->driver, row->shape, false, error);
-    if (rc == 0)
-        rc = meet(s, error);
-    if (rc == 0)
-        rc = att_bench_driver_call(s->driver, row->shape, false, error);
-    if (rc == 0)
-        rc = att_bench_driver_wait(s->driver, error);
-    if (rc == 0)
-        rc = meet(s, error);
-    if (rc != 0)
-        return rc;
-    att_bench_setting_table_t *table = att_bench_setting_table(s->job->setting);
-    if (atomic_load(&table->decisions) == 0)
-        return att_fail(error, ATT_EUNSUPPORTED,
-                        "NCCL %d did not ask the tuner plugin: it is not loaded, or this call "
-                        "bypasses it",
-                        s->job->nccl.version);
-    row->legal_pairs = atomic_load(&table->legal_pairs);
-    row->native_pair = atomic_load(&table->native_pair);
-    if (s->job->options->check > 0)
-        rc = att_bench_driver_wrong(s->driver, row->shape, false, &wrong, error);
-    s->wrong += wrong;
-    return rc == 0 ? meet(s, error) : rc;
-}
-
-/* The first use of an algorithm connects it, which takes long: once for each pair, untimed. */
-static int warm_pairs(struct sweep *s, const struct row *row, att_error_t *error)
-{
-    double us;
-    int rc = ATT_OK;
-    for (int pair = 0; rc == 0 && pair < ATT_PAIR_COUNT; pair++) {
-        if (!(row->legal_pairs & (1u << pair)))
-            continue;
-        att_candidate_t c = {.setting = ATT_SETTING_KEEP};
-        c.setting.algorithm = (int8_t)(pair / ATT_PROTOCOL_COUNT);
-        c.setting.protocol = (int8_t)(pair % ATT_PROTOCOL_COUNT);
-        rc = sample_candidate(s, row, &c, 1, 1, &us, error);
-    }
-    return rc;
+    return att_bench_sample_setting(s->driver, row->shape, c->setting, discard, batch, us,
+                                    &c->refused, error);
 }
 
 /* One call of each setting, to leave the slow ones out. Not a sample. */
@@ -290,57 +153,17 @@ static int run_finals(struct sweep *s, struct row *row, int number, att_error_t 
     return rc;
 }
 
-/* The result of the fastest setting, compared. */
-static int check_best(struct sweep *s, const struct row *row, att_error_t *error)
-{
-    uint64_t wrong = 0;
-    if (s->job->options->check == 0)
-        return ATT_OK;
-    int rc = apply(s, row->finals.items[0].setting, error);
-    if (rc == 0)
-        rc = att_bench_driver_prepare(s->driver, row->shape, false, error);
-    if (rc == 0)
-        rc = meet(s, error);
-    if (rc == 0)
-        rc = att_bench_driver_call(s->driver, row->shape, false, error);
-    if (rc == 0)
-        rc = att_bench_driver_wait(s->driver, error);
-    if (rc == 0)
-        rc = meet(s, error);
-    if (rc == 0)
-        rc = att_bench_driver_wrong(s->driver, row->shape, false, &wrong, error);
-    s->wrong += wrong;
-    return rc;
-}
-
-static int default_batch(const struct sweep *s, const att_shape_t *shape)
-{
-    if (s->job->options->batch > 0)
-        return s->job->options->batch;
-    if (s->job->virtual_time)
-        return 1;
-    return shape->bytes <= 256u << 10  ? 16
-           : shape->bytes <= 2u << 20  ? 8
-           : shape->bytes <= 32u << 20 ? 4
-                                       : 2;
-}
-
-static int most_channels(const struct sweep *s)
-{
-    if (s->job->options->max_channels > 0)
-        return s->job->options->max_channels;
-    const char *limit = getenv("NCCL_MAX_CTAS");
-    int number = limit != NULL ? atoi(limit) : 0;
-    return number >= 1 && number <= 64 ? number : MOST_CHANNELS;
-}
-
 static int measure_row(struct sweep *s, struct row *row, int number, att_error_t *error)
 {
-    int rc = look(s, row, error);
+    att_bench_look_t seen;
+    int rc = att_bench_look(s->driver, row->shape, &seen, &s->wrong, error);
+    row->legal_pairs = rc == 0 ? seen.legal_pairs : 0;
+    row->native_pair = rc == 0 ? seen.native_pair : -1;
     if (rc == 0)
-        rc = att_candidates_grid(&row->grid, row->shape, row->legal_pairs, most_channels(s));
+        rc = att_candidates_grid(&row->grid, row->shape, row->legal_pairs,
+                                 att_bench_most_channels(s->job));
     if (rc == 0)
-        rc = warm_pairs(s, row, error);
+        rc = att_bench_warm_pairs(s->driver, row->shape, row->legal_pairs, error);
     if (rc == 0)
         rc = att_bench_driver_gemm(s->driver, true, error);
     if (rc == 0)
@@ -352,14 +175,16 @@ static int measure_row(struct sweep *s, struct row *row, int number, att_error_t
     int off = att_bench_driver_gemm(s->driver, false, rc == 0 ? error : NULL);
     if (rc == 0)
         rc = off;
-    return rc == 0 ? check_best(s, row, error) : rc;
+    return rc == 0 ? att_bench_check_setting(s->driver, row->shape, row->finals.items[0].setting,
+                                             &s->wrong, error)
+                   : rc;
 }
 
 static int run_row(struct sweep *s, int number, uint64_t *all_wrong, att_error_t *error)
 {
     const att_bench_options_t *o = s->job->options;
     struct row row = {.shape = &s->job->rows[number]};
-    row.batch = default_batch(s, row.shape);
+    row.batch = att_bench_default_batch(s->job, row.shape);
     att_candidates_init(&row.grid, (uint32_t)o->grid_repeats);
     att_candidates_init(&row.finals, (uint32_t)o->repeats);
     s->wrong = 0;
