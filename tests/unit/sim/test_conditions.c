@@ -71,7 +71,7 @@ static void bad_schedules_are_named(void **state)
     static const struct {
         const char *schedule, *says;
     } cases[] = {
-        {"lunch", "no load \"lunch\" (it has: none, light, heavy)"},
+        {"lunch", "no load \"lunch\" (it has: none, light, heavy, gemm)"},
         {"", "no load \"\""},
         {"5:none", "must begin at 0"},
         {"0:none,heavy", "must begin at 0 and rise"},
