@@ -5,6 +5,7 @@
 #include "cli/sim_entry.h"
 #include "cli/sim_options.h"
 #include "cli/sim_paper.h"
+#include "cli/sim_plot.h"
 #include "cli/sim_suite.h"
 
 #include <stdlib.h>
@@ -103,8 +104,10 @@ static int simulate_with(att_sim_options_t *o, struct att_strategy_host *host, u
     }
     if (rc == ATT_OK)
         rc = check_strategies(o, host, error);
+    if (rc == ATT_OK && o->plots != NULL)
+        rc = att_sim_plot_prepare(o->plots, error);
     if (rc == ATT_OK)
-        rc = att_sim_report_open(&report, o->json, o->csv, error);
+        rc = att_sim_report_open(&report, o->json, o->csv, o->trace, error);
     if (rc == ATT_OK) {
         rc = o->mode == ATT_SIM_MODE_SUITE ? run_suite(o, &suite, host, &report, error)
                                            : run_surfaces(o, host, &report, error);

@@ -1,6 +1,7 @@
 #include "cli/sim_entry.h"
 
 #include "base/log.h"
+#include "cli/sim_plot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,27 @@ static int report_duels(const att_sim_scene_t *scene, att_sim_report_t *report, 
     return rc;
 }
 
+/* The first seed of each strategy once more, for the trace and the plots. */
+static int draw_entry(att_sim_scene_t *scene, FILE *trace, att_error_t *error)
+{
+    const att_sim_options_t *o = scene->options;
+    att_sim_path_t path;
+    int rc = ATT_OK;
+    if (o->plots != NULL)
+        rc = att_sim_plot_convergence(o->plots, scene->label, &scene->config, &scene->contest,
+                                      error);
+    for (uint32_t i = 0; i < scene->config.strategy_count && (trace != NULL || o->plots != NULL);
+         i++) {
+        if (rc == ATT_OK)
+            rc = att_sim_trace_run(&scene->config, &scene->contest, i, scene->label, trace, &path,
+                                   error);
+        if (rc == ATT_OK && o->plots != NULL)
+            rc = att_sim_plot_path(o->plots, scene->label, scene->task, scene->last_load,
+                                   scene->config.strategies[i], &path, error);
+    }
+    return rc;
+}
+
 int att_sim_entry_run(const att_sim_options_t *options, const att_sim_entry_t *entry,
                       struct att_strategy_host *host, att_sim_report_t *report, att_error_t *error)
 {
@@ -156,6 +178,8 @@ int att_sim_entry_run(const att_sim_options_t *options, const att_sim_entry_t *e
         rc = report_rows(&scene, entry, report, error);
     if (rc == ATT_OK)
         rc = report_duels(&scene, report, error);
+    if (rc == ATT_OK)
+        rc = draw_entry(&scene, report->trace, error);
     att_sim_contest_free(&scene.contest);
     att_sim_task_destroy(scene.task);
     att_surface_close(scene.surface);

@@ -2,10 +2,12 @@
 
 #include "base/names.h"
 #include "cli/json_file.h"
+#include "cli/sim_trace.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -104,8 +106,27 @@ static int try_to_write(const char *path, att_error_t *error)
     return ATT_OK;
 }
 
+static int open_text(const char *path, const char *header, FILE **file, att_error_t *error)
+{
+    make_folders(path);
+    *file = fopen(path, "we");
+    if (*file == NULL)
+        return att_fail_errno(error, "%s: cannot write", path);
+    fputs(header, *file);
+    return ATT_OK;
+}
+
+static int close_text(FILE *file, const char *what, att_error_t *error)
+{
+    if (file == NULL)
+        return ATT_OK;
+    bool bad = ferror(file) != 0;
+    bad |= fclose(file) != 0;
+    return bad ? att_fail_errno(error, "cannot write %s", what) : ATT_OK;
+}
+
 int att_sim_report_open(att_sim_report_t *report, const char *json_path, const char *csv_path,
-                        att_error_t *error)
+                        const char *trace_path, att_error_t *error)
 {
     int rc = json_path != NULL ? try_to_write(json_path, error) : ATT_OK;
     if (rc != ATT_OK)
@@ -114,14 +135,14 @@ int att_sim_report_open(att_sim_report_t *report, const char *json_path, const c
     if (att_sim_verdict_open(&made.verdict) != ATT_OK || made.rows == NULL ||
         made.comparisons == NULL)
         rc = att_fail(error, ATT_ENOMEM, "no memory for a report");
-    if (rc == ATT_OK && csv_path != NULL && (made.csv = fopen(csv_path, "we")) == NULL)
-        rc = att_fail_errno(error, "%s: cannot write", csv_path);
+    if (rc == ATT_OK && csv_path != NULL)
+        rc = open_text(csv_path, csv_header, &made.csv, error);
+    if (rc == ATT_OK && trace_path != NULL)
+        rc = open_text(trace_path, att_sim_trace_header, &made.trace, error);
     if (rc != ATT_OK) {
         att_sim_report_drop(&made);
         return rc;
     }
-    if (made.csv != NULL)
-        fputs(csv_header, made.csv);
     *report = made;
     return ATT_OK;
 }
@@ -131,8 +152,8 @@ void att_sim_report_drop(att_sim_report_t *report)
     json_decref(report->rows);
     json_decref(report->comparisons);
     json_decref(att_sim_verdict_close(&report->verdict, ""));
-    if (report->csv != NULL)
-        fclose(report->csv);
+    (void)close_text(report->csv, "", NULL);
+    (void)close_text(report->trace, "", NULL);
 }
 
 void att_sim_report_heading(const char *surface, const struct att_sim_task *task, int load,
@@ -236,8 +257,9 @@ int att_sim_report_close(att_sim_report_t *report, const char *strategy, const c
     int rc = ATT_OK;
     if (report->verdict.surfaces[0] + report->verdict.surfaces[1] > 1)
         att_sim_verdict_print(&report->verdict, strategy);
-    if (report->csv != NULL && (ferror(report->csv) | fclose(report->csv)) != 0)
-        rc = att_fail_errno(error, "cannot write the CSV rows");
+    rc = close_text(report->csv, "the CSV rows", error);
+    int traced = close_text(report->trace, "the trace", rc == ATT_OK ? error : NULL);
+    rc = rc == ATT_OK ? traced : rc;
     json_t *root =
         json_pack("{s:i,s:s,s:s,s:o,s:o,s:o}", "version", 1, "tool", "attune sim " ATTUNE_VERSION,
                   "units", "gaps: fraction over the optimum; calls; regret: optimal calls", "rows",

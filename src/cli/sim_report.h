@@ -21,12 +21,12 @@ typedef struct att_sim_report {
     json_t *rows, *comparisons;
     att_sim_verdict_t verdict; /* on the first strategy; printed when there are several surfaces */
     uint32_t failed;           /* rows in which a strategy failed */
-    FILE *csv;                 /* NULL: not wanted */
+    FILE *csv, *trace;         /* NULL: not wanted */
 } att_sim_report_t;
 
-/* Either path may be NULL. A file that cannot be written is an error now, not after the runs. */
+/* Each path may be NULL. A file that cannot be written is an error now, not after the runs. */
 int att_sim_report_open(att_sim_report_t *report, const char *json_path, const char *csv_path,
-                        att_error_t *error);
+                        const char *trace_path, att_error_t *error);
 /* Print the heading of a surface, then one line a row. */
 void att_sim_report_heading(const char *surface, const struct att_sim_task *task, int load,
                             const att_sim_contest_t *contest, double noise);
