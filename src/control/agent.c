@@ -6,7 +6,7 @@
 #include "control/device.h"
 #include "control/node.h"
 #include "control/pace.h"
-#include "control/registry.h"
+#include "control/peers.h"
 #include "control/run_folder.h"
 #include "control/task.h"
 #include "control/timeline.h"
@@ -20,8 +20,11 @@
 #include <unistd.h>
 
 #define REPORT_NS       1000000000ull
-#define WATCH_LENGTH_NS 20000000ull    /* how long stamps are on in a watch window */
-#define ALONE_NS        10000000000ull /* a group with missing ranks is reported after this time */
+#define WATCH_LENGTH_NS 20000000ull /* how long stamps are on in a watch window */
+#define WATCH_SPANNING_NS                                                                          \
+    100000000ull                   /* the same for groups over nodes, whose windows begin apart */
+#define FAREWELL_NS 500000000ull   /* for the others' last reports; mpirun kills after a second */
+#define ALONE_NS    10000000000ull /* a group with missing ranks is reported after this time */
 
 typedef struct group {
     uint64_t hash;
@@ -36,7 +39,8 @@ struct att_agent {
     struct att_segment *segment;
     att_segment_memory_t *memory;
     struct att_node *node;
-    struct att_registry *registry;
+    struct att_peers *peers;
+    struct att_span *span; /* of peers */
     struct att_timeline *timeline;
     struct att_run_folder *folder;
     struct att_applied *applied;
@@ -50,6 +54,21 @@ struct att_agent {
     uint64_t watch_from_ns;
     int timing;
 };
+
+static void report_group(struct att_agent *agent, uint32_t index, const char *why)
+{
+    group_t *group = &agent->groups[index];
+    if (group->reported)
+        return;
+    group->reported = 1;
+    att_log(ATT_LOG_WARN, "group 0x%" PRIx64 " (%u ranks) is not tuned: %s",
+            agent->memory->groups[index].hash, agent->memory->groups[index].ranks, why);
+}
+
+static void refuse_group(void *context, uint32_t group, const char *why)
+{
+    report_group(context, group, why);
+}
 
 int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
                      struct att_messenger *messenger, struct att_pinger *pinger,
@@ -73,8 +92,6 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
         status = att_node_create(agent->memory, &agent->node);
     }
     if (status == ATT_OK)
-        status = att_registry_create(messenger, agent->node, &agent->registry, error);
-    if (status == ATT_OK)
         status = att_timeline_create(config, agent->node, pinger, att_messenger_self(messenger),
                                      att_messenger_count(messenger), &agent->timeline, error);
     if (status != ATT_OK) {
@@ -92,26 +109,23 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
                                         .config = config,
                                         .folder = agent->folder,
                                         .applied = agent->applied,
-                                        .turn_group = ATT_NONE,
                                         .started_ns = att_clock_ns()};
+    att_node_turn_init(&agent->shared.turn);
     agent->watch_from_ns = agent->shared.started_ns;
+    status = att_peers_create(messenger, &agent->shared, refuse_group, agent, &agent->peers);
+    if (status != ATT_OK) {
+        att_agent_destroy(agent);
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    }
+    agent->span = att_peers_span(agent->peers);
     *out = agent;
     return ATT_OK;
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-static void report_group(struct att_agent *agent, uint32_t index, const char *why)
-{
-    group_t *group = &agent->groups[index];
-    if (group->reported)
-        return;
-    group->reported = 1;
-    att_log(ATT_LOG_WARN, "group 0x%" PRIx64 " (%u ranks) is not tuned: %s",
-            agent->memory->groups[index].hash, agent->memory->groups[index].ranks, why);
-}
-
-/* Identity, not hash alone: ranks 0..n-1, each once, of one hash, with equal versions. */
+/* Identity, not hash alone: ranks 0..n-1, each once, of one hash, with equal versions. Of a group
+ * over several nodes this node's share; the registry counts the rest. */
 static int complete(struct att_agent *agent, uint32_t index, char *why, size_t size)
 {
     const att_segment_memory_t *m = agent->memory;
@@ -146,7 +160,8 @@ static int complete(struct att_agent *agent, uint32_t index, char *why, size_t s
             return 0;
         }
     }
-    return live == group->ranks;
+    uint32_t here = att_span_ranks_here(agent->span, index);
+    return live == (here > 0 ? here : group->ranks);
 }
 
 static void look_at_group(struct att_agent *agent, uint32_t index, uint64_t now_ns)
@@ -169,18 +184,13 @@ static void look_at_group(struct att_agent *agent, uint32_t index, uint64_t now_
         if (why[0] == '\0')
             group->reported = 1; /* an ordinary end */
     }
-    if (why[0] != '\0')
+    if (why[0] != '\0') {
         report_group(agent, index, why);
+        att_span_end(agent->span, index, why);
+    }
     if (!group->complete && why[0] == '\0' && !group->reported) {
-        uint32_t agents = att_registry_spans(agent->registry, index);
-        if (agents > 1) {
-            snprintf(why, sizeof why,
-                     "it spans %u nodes: observed only, home words are resolved on one node",
-                     agents);
-            report_group(agent, index, why);
-        } else if (now_ns - group->seen_ns > ALONE_NS) {
+        if (att_span_agents(agent->span, index) == 0 && now_ns - group->seen_ns > ALONE_NS)
             report_group(agent, index, "not all of its ranks are visible to this sidecar");
-        }
     }
 }
 
@@ -197,7 +207,7 @@ static void take_record(void *context, const att_record_t *record)
     if (task != NULL)
         att_task_record(task, record);
     else
-        att_registry_record(agent->registry, record);
+        att_span_record(agent->span, record);
 }
 
 /* Tasks get their leader's side once their group is complete here. */
@@ -209,26 +219,39 @@ static void look_for_tasks(struct att_agent *agent)
         if (agent->tasks[i] != NULL || task->group >= ATT_GROUPS ||
             !agent->groups[task->group].complete || atomic_load(&task->state) != ATT_ENTRY_LIVE)
             continue;
-        if (att_task_create(&agent->shared, i, &agent->tasks[i]) != ATT_OK)
+        const att_task_reach_t *reach = NULL;
+        if (att_span_ranks_here(agent->span, task->group) > 0 &&
+            (reach = att_span_reach(agent->span, task->group)) == NULL)
+            continue;
+        if (att_task_create(&agent->shared, i, reach, &agent->tasks[i]) != ATT_OK)
             att_log(ATT_LOG_ERROR, "no memory for task %u: it is not tuned", i);
+        else if (reach != NULL)
+            att_span_lead(agent->span, i, agent->tasks[i]);
     }
     agent->task_count = count;
 }
 
-static void set_timing(struct att_agent *agent, int wanted, uint64_t now_ns)
+/* `wanted` by tasks that this agent leads, `others`: by leaders elsewhere or the record stream. */
+static void set_timing(struct att_agent *agent, int wanted, int others, uint64_t now_ns)
 {
+    int on = wanted, spanning = 0;
+    for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
+        spanning |= att_span_agents(agent->span, g) > 0;
     /* The drift watch: a short window of stamps now and then, once nothing is searched. */
-    if (!wanted && agent->config->watch_s > 0) {
+    if (!wanted && !others && agent->config->watch_s > 0) {
         uint64_t interval = (uint64_t)(agent->config->watch_s * 1e9);
         if (now_ns - agent->watch_from_ns >= interval)
             agent->watch_from_ns = now_ns;
-        wanted = now_ns - agent->watch_from_ns < WATCH_LENGTH_NS;
+        on = now_ns - agent->watch_from_ns < (spanning ? WATCH_SPANNING_NS : WATCH_LENGTH_NS);
     } else {
         agent->watch_from_ns = now_ns;
     }
-    if (wanted != agent->timing) {
-        agent->timing = wanted;
-        att_node_set_timing(agent->node, wanted);
+    for (uint32_t g = 0; g < att_node_group_count(agent->node) && spanning; g++)
+        att_span_want(agent->span, g, on);
+    on |= others;
+    if (on != agent->timing) {
+        agent->timing = on;
+        att_node_set_timing(agent->node, on);
     }
 }
 
@@ -242,7 +265,7 @@ static double cpu_seconds(void)
            (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
 }
 
-static void report(struct att_agent *agent, const char *state, uint64_t now_ns)
+static void report(struct att_agent *agent, const char *state, int last, uint64_t now_ns)
 {
     agent->last_report_ns = now_ns;
     static att_task_report_t rows[ATT_TASKS];
@@ -255,9 +278,16 @@ static void report(struct att_agent *agent, const char *state, uint64_t now_ns)
         lost_us += rows[count++].lost_us;
     }
     agent->shared.lost_us = lost_us;
+    att_coverage_t coverage;
+    att_node_coverage(agent->node, &coverage);
+    att_peers_report(agent->peers, rows, count, &coverage, agent->records, last);
     if (agent->folder == NULL)
         return;
-    count += att_registry_report(agent->registry, rows + count, ATT_TASKS - count);
+    uint64_t records = agent->records;
+    uint32_t others = att_peers_rows(agent->peers, rows + count, ATT_TASKS - count);
+    for (uint32_t i = 0; i < others; i++)
+        lost_us += rows[count++].lost_us;
+    att_peers_coverage(agent->peers, &coverage, &records);
     char device[ATT_DEVICE_TEXT] = "";
     uint32_t nccl_version = 0;
     if (atomic_load(&agent->memory->header.member_count) > 0) {
@@ -269,11 +299,11 @@ static void report(struct att_agent *agent, const char *state, uint64_t now_ns)
                                .device = device,
                                .nccl_version = nccl_version,
                                .cpu_share = run_s > 0 ? cpu_seconds() / run_s : 0,
-                               .records = agent->records,
+                               .records = records,
                                .polls = agent->polls,
                                .lost_us = lost_us,
-                               .run_us = run_s * 1e6};
-    att_node_coverage(agent->node, &totals.coverage);
+                               .run_us = run_s * 1e6,
+                               .coverage = coverage};
     static att_log_site_t site;
     if (att_run_folder_tasks(agent->folder, &totals, rows, count) != ATT_OK)
         att_log_limited(&site, ATT_LOG_ERROR, "cannot write %s/tasks.json", agent->config->run_dir);
@@ -285,13 +315,14 @@ uint64_t att_agent_round(struct att_agent *agent)
 {
     uint64_t now_ns = att_clock_ns();
     agent->polls++;
-    if (att_node_scan(agent->node)) {
+    if (att_node_scan(agent->node) | att_span_changed(agent->span)) {
         for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
             look_at_group(agent, g, now_ns);
         look_for_tasks(agent);
     }
     att_node_drain(agent->node, ATT_RING, take_record, agent);
-    uint32_t messages = att_registry_step(agent->registry, now_ns);
+    int under_way;
+    uint32_t messages = att_peers_step(agent->peers, now_ns, &under_way);
     int wanted = agent->config->observe, moved = 0;
     for (uint32_t i = 0; i < agent->task_count; i++) {
         if (agent->tasks[i] == NULL)
@@ -299,15 +330,16 @@ uint64_t att_agent_round(struct att_agent *agent)
         moved |= att_task_step(agent->tasks[i], now_ns);
         wanted |= att_task_wants_timing(agent->tasks[i]);
     }
-    wanted |= att_registry_wants_timing(agent->registry);
-    set_timing(agent, wanted || att_timeline_recording(agent->timeline), now_ns);
+    int others = att_span_wants_timing(agent->span);
+    set_timing(agent, wanted, others | att_timeline_recording(agent->timeline), now_ns);
+    wanted |= under_way | others;
     uint64_t patience_ns = att_timeline_step(agent->timeline, now_ns);
     if (now_ns - agent->last_report_ns >= REPORT_NS) {
         /* Retired members do not show as new entries: look at the groups now and then. */
         for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
             look_at_group(agent, g, now_ns);
         look_for_tasks(agent);
-        report(agent, "running", now_ns);
+        report(agent, "running", 0, now_ns);
     }
     att_pace_round_t round = {.now_ns = now_ns,
                               .fullest = att_node_fullest(agent->node),
@@ -318,13 +350,25 @@ uint64_t att_agent_round(struct att_agent *agent)
     return sleep_ns < patience_ns ? sleep_ns : patience_ns;
 }
 
+/* The others' last reports: they were told to end when we were. */
+static void await_others(struct att_agent *agent)
+{
+    uint64_t until_ns = att_clock_ns() + FAREWELL_NS;
+    int busy;
+    while (!att_peers_all_gone(agent->peers) && att_clock_ns() < until_ns)
+        if (att_peers_step(agent->peers, att_clock_ns(), &busy) == 0)
+            att_clock_sleep_ns(1000000);
+}
+
 void att_agent_finish(struct att_agent *agent)
 {
     uint64_t now_ns = att_clock_ns();
     att_node_drain(agent->node, ATT_RING, take_record, agent);
     att_node_set_timing(agent->node, 0);
     atomic_store(&agent->memory->header.agent_tuning, 0);
-    report(agent, "finished", now_ns);
+    if (agent->folder != NULL)
+        await_others(agent);
+    report(agent, "finished", 1, now_ns);
 }
 
 void att_agent_destroy(struct att_agent *agent)
@@ -334,7 +378,7 @@ void att_agent_destroy(struct att_agent *agent)
     for (uint32_t i = 0; i < ATT_TASKS; i++)
         att_task_destroy(agent->tasks[i]);
     att_timeline_destroy(agent->timeline);
-    att_registry_destroy(agent->registry);
+    att_peers_destroy(agent->peers);
     att_node_destroy(agent->node);
     att_segment_close(agent->segment);
     att_run_folder_close(agent->folder);

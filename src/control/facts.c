@@ -10,7 +10,7 @@ static const att_segment_member_t *member_of(const struct att_node *node, uint32
     return &memory->members[memory->lanes[lane].member];
 }
 
-int att_facts_lanes(const struct att_node *node, uint32_t task, uint32_t *lanes)
+uint32_t att_facts_lanes(const struct att_node *node, uint32_t task, uint32_t *lanes, uint32_t most)
 {
     const att_segment_memory_t *memory = att_node_memory(node);
     const att_index_list_t *list = att_node_lanes(node, task);
@@ -19,27 +19,78 @@ int att_facts_lanes(const struct att_node *node, uint32_t task, uint32_t *lanes)
         const att_segment_member_t *member = member_of(node, list->items[i]);
         if (atomic_load(&member->state) != ATT_ENTRY_LIVE || member->rank >= ranks)
             continue;
-        lanes[member->rank] = list->items[i];
+        uint32_t at = found;
+        while (at > 0 && member_of(node, lanes[at - 1])->rank > member->rank)
+            at--;
+        if ((at > 0 && member_of(node, lanes[at - 1])->rank == member->rank) || found == most)
+            continue;
+        memmove(lanes + at + 1, lanes + at, (found - at) * sizeof *lanes);
+        lanes[at] = list->items[i];
         found++;
     }
-    return found == ranks;
+    return found;
 }
 
-bool att_facts_one_clock(const struct att_node *node, const uint32_t *lanes, uint32_t ranks)
+void att_facts_report(const struct att_node *node, const att_config_t *config, uint32_t task,
+                      const uint32_t *lanes, uint32_t count, att_reported_t *reported)
 {
-    uint64_t first = member_of(node, lanes[0])->clock_id;
-    for (uint32_t r = 1; r < ranks; r++)
-        if (member_of(node, lanes[r])->clock_id != first)
-            return false;
-    return first != 0;
+    const att_segment_task_t *t = &att_node_memory(node)->tasks[task];
+    uint64_t word = atomic_load(&t->home);
+    for (uint32_t i = 0; i < count; i++) {
+        const att_segment_member_t *m = member_of(node, lanes[i]);
+        att_reported_t one = {
+            .ranks = 1,
+            .pinned = m->pinned,
+            .connected_pairs = m->all_connected ? UINT32_MAX : atomic_load(&m->used_pairs),
+            .ceiling = att_facts_ceiling(node, config, t->group, 0),
+            .has_chunk = m->tuner_abi >= 6,
+            .whole_stamps = m->whole_stamps,
+            .nccl_version = m->nccl_version,
+            .tuner_abi = m->tuner_abi,
+            .clock_id = m->clock_id,
+            .rank = m->rank,
+            .odd_rank = ATT_NONE,
+            .prepared = (uint32_t)atomic_load(&t->prepared),
+            .open = ATT_HOME_STATE(word) == ATT_HOME_OPEN ? ATT_HOME_TXN(word) : 0,
+        };
+        memcpy(&one.hook_version, m->hook_version, sizeof one.hook_version);
+        if (ATT_HOME_TXN(word) > one.prepared)
+            one.prepared = ATT_HOME_TXN(word);
+        if (i == 0)
+            *reported = one;
+        else
+            att_facts_merge(reported, &one);
+    }
 }
 
-bool att_facts_whole_stamps(const struct att_node *node, const uint32_t *lanes, uint32_t ranks)
+static uint32_t least(uint32_t a, uint32_t b)
 {
-    for (uint32_t r = 0; r < ranks; r++)
-        if (!member_of(node, lanes[r])->whole_stamps)
-            return false;
-    return true;
+    return a < b ? a : b;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+void att_facts_merge(att_reported_t *into, const att_reported_t *other)
+{
+    if (into->odd_rank == ATT_NONE) {
+        into->odd_rank = other->odd_rank;
+        if (into->nccl_version != other->nccl_version || into->tuner_abi != other->tuner_abi ||
+            into->hook_version != other->hook_version)
+            into->odd_rank = other->rank;
+    }
+    into->ranks += other->ranks;
+    into->pinned |= other->pinned;
+    into->connected_pairs &= other->connected_pairs;
+    into->ceiling = least(into->ceiling, other->ceiling);
+    into->has_chunk &= other->has_chunk;
+    into->whole_stamps &= other->whole_stamps;
+    if (into->clock_id != other->clock_id)
+        into->clock_id = 0;
+    into->prepared = larger(into->prepared, other->prepared);
+    into->open = larger(into->open, other->open);
 }
 
 /* Channels that another group may have in force. */
@@ -75,7 +126,8 @@ uint32_t att_facts_ceiling(const struct att_node *node, const att_config_t *conf
 }
 
 void att_facts_gather(const struct att_node *node, const att_config_t *config, uint32_t task,
-                      const uint32_t *lanes, att_setting_t native, att_space_facts_t *facts)
+                      const att_reported_t *reported, att_setting_t native,
+                      att_space_facts_t *facts)
 {
     const att_segment_memory_t *memory = att_node_memory(node);
     const att_segment_task_t *t = &memory->tasks[task];
@@ -85,16 +137,13 @@ void att_facts_gather(const struct att_node *node, const att_config_t *config, u
                                  .ranks = (int)group->ranks,
                                  .nodes = (int)group->nodes,
                                  .legal_pairs = t->legal_pairs,
-                                 .connected_pairs = UINT32_MAX,
-                                 .has_chunk = 1,
+                                 .connected_pairs = reported->connected_pairs,
+                                 .pinned = reported->pinned,
+                                 .has_chunk = (int)reported->has_chunk,
                                  .native = native};
     memcpy(facts->cost_us, t->cost_us, sizeof facts->cost_us);
-    for (uint32_t r = 0; r < group->ranks; r++) {
-        const att_segment_member_t *member = member_of(node, lanes[r]);
-        facts->pinned |= member->pinned;
-        facts->has_chunk &= member->tuner_abi >= 6;
-        if (!member->all_connected)
-            facts->connected_pairs &= atomic_load(&member->used_pairs);
-    }
-    facts->channels_ceiling = (int)att_facts_ceiling(node, config, t->group, native.channels);
+    uint32_t here = att_facts_ceiling(node, config, t->group, native.channels);
+    /* Elsewhere an unknown device means: never above NCCL's choice. */
+    uint32_t anywhere = reported->ceiling != 0 ? reported->ceiling : native.channels;
+    facts->channels_ceiling = (int)least(here, anywhere);
 }

@@ -237,6 +237,25 @@ uint32_t att_node_channel_ceiling(const struct att_node *node, uint32_t group, u
     return ceiling == UINT32_MAX ? 0 : ceiling;
 }
 
+void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other)
+{
+    sum->decisions += other->decisions;
+    sum->timed += other->timed;
+    for (int i = 0; i < ATT_UNTIMED_COUNT; i++)
+        sum->untimed[i] += other->untimed[i];
+    sum->frozen += other->frozen;
+    sum->simulated += other->simulated;
+    sum->unseen += other->unseen;
+    sum->dropped += other->dropped;
+    sum->anomalies += other->anomalies;
+    sum->waited += other->waited;
+    if (other->longest_wait_ns > sum->longest_wait_ns)
+        sum->longest_wait_ns = other->longest_wait_ns;
+    sum->in_doubt += other->in_doubt;
+    sum->refused += other->refused;
+    sum->processes += other->processes;
+}
+
 void att_node_coverage(const struct att_node *node, att_coverage_t *coverage)
 {
     const att_segment_memory_t *m = node->memory;

@@ -57,6 +57,7 @@ typedef struct att_coverage {
     uint64_t anomalies, waited, longest_wait_ns, in_doubt, refused;
     uint32_t processes;
 } att_coverage_t;
+void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other);
 void att_node_coverage(const struct att_node *node, att_coverage_t *coverage);
 
 #endif

@@ -29,18 +29,18 @@
  *     largest id that any of them returns.
  * Memory ordering is the C11 one: everything shared is atomic, or written before it is published.
  *
- * The tree: agents of a group, sorted by number with the leader first, form a tree of fan-out
- * ATT_TREE_FAN: the children of position i are FAN * i + 1 .. FAN * i + FAN. What goes down is
+ * The agents of a group form a tree with the leader as root (control/tree.h). What goes down is
  * passed on as it comes; what goes up is put together first, so that an agent talks to at most
- * FAN + 1 others however large the group is. The leader's node is the root: its coordinator has one
- * participant, its own voter.
+ * ATT_TREE_FAN + 1 others however large the group is. The leader's coordinator has one participant,
+ * the voter of its own node.
  */
 #ifndef ATT_CONTROL_PROTOCOL_H
 #define ATT_CONTROL_PROTOCOL_H
 
 #include "base/fence.h"
+#include "control/tree.h"
 
-#define ATT_TREE_FAN      8
+#define ATT_TREE_FAN      ATT_TREE_FAN_OUT
 #define ATT_RANKS_A_SLICE 900 /* ranks or agents in one message */
 #define ATT_PARTS_A_SLICE 36
 
@@ -70,7 +70,10 @@ typedef enum att_message_type {
     ATT_MESSAGE_TAKEN = 19,
     ATT_MESSAGE_VOTE = 20,
     ATT_MESSAGE_RECORDED = 21,
-    ATT_MESSAGE_TYPES = 22
+    /* leader -> agent 0, for the run folder */
+    ATT_MESSAGE_REPORT = 22,
+    ATT_MESSAGE_COVERAGE = 23,
+    ATT_MESSAGE_TYPES = 24
 } att_message_type_t;
 
 /* A group, the same on all nodes. commHash alone is no identity. */
@@ -89,23 +92,15 @@ typedef struct att_task_key {
 
 /* An agent's place in the tree of a group. */
 typedef struct att_place {
-    uint32_t agents;   /* of the group; 0 = not known yet */
-    uint32_t position; /* in the tree, 0 = root */
-    uint32_t leader;   /* agent numbers */
-    uint32_t parent;   /* of the root: itself */
+    uint32_t agents; /* of the group; 0 = not known yet */
+    uint32_t leader; /* agent numbers */
+    uint32_t parent; /* of the leader: ATT_TREE_NOBODY */
     uint32_t child_count;
     uint32_t children[ATT_TREE_FAN];
     uint32_t ranks_here;  /* of this node */
     uint32_t ranks_below; /* of this node and its subtree */
     uint32_t agents_below;
 } att_place_t;
-
-/* Position of child `c` of `position` among `agents`, or agents when there is none. */
-static inline uint32_t att_tree_child(uint32_t position, uint32_t c, uint32_t agents)
-{
-    uint64_t child = (uint64_t)position * ATT_TREE_FAN + 1 + c;
-    return child < agents ? (uint32_t)child : agents;
-}
 
 /* A vote, of one node or of a whole subtree. */
 typedef struct att_ballot {

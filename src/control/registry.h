@@ -1,34 +1,43 @@
 /*
- * registry: groups whose ranks live on several nodes.
+ * registry: who leads a group over several nodes, and where each of its agents stands in its tree.
  *
- * Every agent registers the members it sees of an incomplete group with the agent numbered
- * hash mod agents, which answers all of them once ranks 0..n-1 are there: who leads (the agent of
- * rank 0) and how many agents there are. Such groups are observed: each agent reduces the records
- * of its ranks and sends one part a call to the leader. Groups inside one node never come here.
+ * The agent numbered hash mod agents owns a group's registration. Agents tell it which ranks of an
+ * incomplete group they hold; once ranks 0..n-1 are there, each once, it tells every one of them
+ * its place (the agent of rank 0 leads), and the keeper of the turns which agents the group has.
+ * When ranks are gone, or two claim to be the same one, all are told that the group has ended.
+ *
+ * Free of MPI and clocks: driven by messages, acts through ops. Cost: one message an agent and 900
+ * ranks in, one an agent out, O(ranks) of memory while the group lives; a group lives with one
+ * owner, so that many groups are spread over the agents.
  */
 #ifndef ATT_CONTROL_REGISTRY_H
 #define ATT_CONTROL_REGISTRY_H
 
-#include "control/node.h"
-#include "control/task.h"
+#include "control/message.h"
+
+#define ATT_KEEPER 0u /* the agent that keeps the turns */
+
+typedef struct att_registry_ops {
+    void (*send)(void *context, uint32_t to, const att_message_t *message);
+    /* A step was reached (log, fault injection). NULL: nobody cares. */
+    void (*step)(void *context, int step, const att_group_key_t *group);
+} att_registry_ops_t;
 
 struct att_registry;
-struct att_messenger;
 
-int att_registry_create(struct att_messenger *messenger, struct att_node *node,
-                        struct att_registry **registry, att_error_t *error);
+/* `agents` of the sidecar. ops must outlive it. */
+int att_registry_create(const att_registry_ops_t *ops, void *context, uint32_t agents,
+                        struct att_registry **registry);
 void att_registry_destroy(struct att_registry *registry); /* NULL is fine */
-
-/* Register what is new, send, receive. Returns how many messages came that somebody waits
- * for: parts of calls do not count. */
-uint32_t att_registry_step(struct att_registry *registry, uint64_t now_ns);
-/* A record of a task that is not led as a local task. */
-void att_registry_record(struct att_registry *registry, const att_record_t *record);
-/* Agents that hold ranks of the group: 0 while unknown. */
-uint32_t att_registry_spans(const struct att_registry *registry, uint32_t group);
-int att_registry_wants_timing(const struct att_registry *registry);
-/* Rows for the tasks that this agent leads as observed. Returns how many. */
-uint32_t att_registry_report(const struct att_registry *registry, att_task_report_t *rows,
-                             uint32_t capacity);
+/* REGISTER or RETIRE. */
+void att_registry_message(struct att_registry *registry, uint32_t from,
+                          const att_message_t *message);
+/* Groups that it knows: registered and not ended on every node. */
+uint32_t att_registry_groups(const struct att_registry *registry);
+/* The owner of a group. */
+static inline uint32_t att_registry_owner(const att_group_key_t *group, uint32_t agents)
+{
+    return (uint32_t)(group->hash % agents);
+}
 
 #endif

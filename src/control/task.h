@@ -1,6 +1,6 @@
 /*
- * task: the leader's side of one tuned task on one node: facts -> space -> optimizer, records ->
- * samples, plans -> transactions.
+ * task: the leader's side of one tuned task: facts -> space -> optimizer, records -> samples,
+ * plans -> switches.
  *
  * Life: NEW (lanes of some ranks are missing) -> NATIVE (NCCL's own choice is being observed) ->
  * TUNING -> SETTLED, or REFUSED / OBSERVED / ENDED with a reason.
@@ -8,8 +8,10 @@
 #ifndef ATT_CONTROL_TASK_H
 #define ATT_CONTROL_TASK_H
 
-#include "control/coordinator.h"
+#include "control/facts.h"
 #include "control/node.h"
+#include "control/node_turn.h"
+#include "control/switch.h"
 #include "profile/aggregate.h"
 #include "search/optimizer.h"
 #include "search/space.h"
@@ -31,23 +33,41 @@ typedef struct att_task_shared {
     const struct att_config *config;
     struct att_run_folder *folder;     /* may be NULL */
     const struct att_applied *applied; /* --apply; may be NULL */
-    uint32_t turn_group;               /* group that holds the node's turn, ATT_NONE = nobody */
-    uint32_t turn_lists;               /* lists that its tasks have in force */
-    uint64_t turn_until_ns;
+    att_node_turn_t turn;              /* who may have lists in force on this node */
     uint64_t started_ns;
     double lost_us; /* over all tasks */
 } att_task_shared_t;
 
 struct att_task;
 
-/* `ranks` lanes make the task complete. */
-int att_task_create(att_task_shared_t *shared, uint32_t index, struct att_task **task);
+/* How the leader of a group over several nodes reaches the others. */
+typedef struct att_task_reach {
+    const att_place_t *place; /* of this agent: the root of the group's tree */
+    void *context;
+    /* What all of its ranks report about a task: 1, or 0: not all have a lane. */
+    int (*reported)(void *context, const att_segment_task_t *task, att_reported_t *reported);
+    void (*prepare)(void *context, const att_segment_task_t *task, uint32_t child,
+                    const att_schedule_t *schedule);
+    void (*outcome)(void *context, const att_segment_task_t *task, uint32_t child, uint32_t txn,
+                    att_home_state_t state);
+    int (*may)(void *context,
+               uint64_t now_ns);             /* 1: the group has the turn; else it is asked for */
+    void (*list)(void *context, int change); /* +1 a list begins, -1 it has ended */
+} att_task_reach_t;
+
+/* reach: NULL for a group inside the node; else it must outlive the task. */
+int att_task_create(att_task_shared_t *shared, uint32_t index, const att_task_reach_t *reach,
+                    struct att_task **task);
 void att_task_destroy(struct att_task *task); /* NULL is fine */
 
 /* Stop tuning for good. The job keeps the incumbent in force. */
 void att_task_refuse(struct att_task *task, att_task_state_t state, const char *reason);
 /* One record of a rank of this node. */
 void att_task_record(struct att_task *task, const att_record_t *record);
+/* A call as the nodes below child 0.. of the group's tree have reduced it. */
+void att_task_part(struct att_task *task, uint32_t child, const att_part_t *part);
+/* For votes and records of children; NULL while nothing is switched. */
+att_switch_t *att_task_switch(struct att_task *task);
 /* Advance: build the space, plan, propose. Returns 1 when something was done. */
 int att_task_step(struct att_task *task, uint64_t now_ns);
 /* True while kernel stamps are of use. */

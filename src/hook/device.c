@@ -59,8 +59,8 @@ static bool ask_cuda(att_device_t *device)
 att_device_t att_device_current(att_nccl_logger_fn logger, const uint8_t node_id[16])
 {
     att_device_t device = {0};
-    if (ask_fabric(&device, logger))
-        device.clock_id = hash_id(node_id);
+    if (ask_fabric(&device, logger)) /* virtual time is the same on all nodes */
+        device.clock_id = device.clock_kind == ATT_CLOCK_VIRTUAL ? 1 : hash_id(node_id);
     else if (ask_cuda(&device))
         device.clock_id = hash_id(device.uuid);
     return device;

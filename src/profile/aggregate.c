@@ -67,11 +67,16 @@ void att_aggregate_destroy(struct att_aggregate *aggregate)
 
 static void merge(att_part_t *into, const att_part_t *part)
 {
-    if (into->untimed == ATT_UNTIMED_NO && part->untimed == ATT_UNTIMED_NO &&
-        into->nccl_seq != part->nccl_seq)
+    bool differs = into->txn != part->txn ||
+                   (into->untimed == ATT_UNTIMED_NO && part->untimed == ATT_UNTIMED_NO &&
+                    into->nccl_seq != part->nccl_seq);
+    if (!into->differs && (differs || part->differs)) {
         into->differs = 1;
-    if (into->txn != part->txn || part->differs)
-        into->differs = 1;
+        into->odd_rank = part->differs ? part->odd_rank : part->rank;
+        if (part->differs)
+            into->rank = part->rank;
+    }
+    into->disturbed |= part->disturbed;
     if (into->untimed != ATT_UNTIMED_NO && part->untimed == ATT_UNTIMED_NO) {
         into->nccl_seq = part->nccl_seq;
         into->algorithm = part->algorithm;

@@ -45,7 +45,10 @@ typedef struct att_part {
     int8_t protocol;
     uint8_t differs; /* ranks disagree on sequence number or transaction */
     uint16_t channels;
-    uint16_t reserved;
+    uint8_t disturbed; /* another group's list was in force on the node of a rank */
+    uint8_t reserved;
+    uint32_t rank;     /* one of its ranks; set by the caller */
+    uint32_t odd_rank; /* when it differs: one that does not agree with `rank` */
 } att_part_t;
 
 att_part_t att_part_of_record(const att_record_t *record);

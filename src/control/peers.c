@@ -1,0 +1,247 @@
+#include "control/peers.h"
+
+#include "base/log.h"
+#include "base/step.h"
+#include "control/messenger.h"
+#include "control/registry.h"
+#include "control/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A row of another agent. */
+typedef struct row {
+    uint32_t from;
+    att_task_report_t report; /* reason points into the row */
+    char reason[ATT_REASON_BYTES];
+} row_t;
+
+typedef struct other {
+    att_coverage_t coverage;
+    uint64_t records;
+    int gone;
+} other_t;
+
+struct att_peers {
+    struct att_messenger *messenger;
+    uint32_t self, count;
+    struct att_registry *registry;
+    struct att_turn_keeper *keeper; /* on agent ATT_KEEPER */
+    struct att_span *span;
+    att_peers_refuse_fn refuse;
+    void *context;
+    uint32_t sent;
+    row_t **rows;
+    uint32_t row_count, row_capacity;
+    other_t *others;
+};
+
+static void send_message(void *context, uint32_t to, const att_message_t *m)
+{
+    struct att_peers *p = context;
+    static att_log_site_t site;
+    uint32_t bytes = att_message_bytes(m);
+    p->sent++;
+    if (bytes == 0 || att_messenger_send(p->messenger, to, m, bytes) != ATT_OK)
+        att_log_limited(&site, ATT_LOG_ERROR, "a message to agent %u could not be sent", to);
+}
+
+static void registry_step(void *context, int reached, const att_group_key_t *group)
+{
+    (void)context;
+    att_step_reached((att_step_t)reached, (uint32_t)group->hash, 0, 0);
+}
+
+static void grant(void *context, uint32_t leader, const att_group_key_t *group)
+{
+    att_message_t m = {.type = ATT_MESSAGE_GRANT, .group = *group};
+    registry_step(context, ATT_STEP_GRANTED, group);
+    send_message(context, leader, &m);
+}
+
+static void refuse(void *context, uint32_t group, const char *why)
+{
+    struct att_peers *p = context;
+    p->refuse(p->context, group, why);
+}
+
+static const att_registry_ops_t registry_ops = {send_message, registry_step};
+static const att_turn_ops_t turn_ops = {grant};
+static const att_span_ops_t span_ops = {send_message, refuse};
+
+int att_peers_create(struct att_messenger *messenger, att_task_shared_t *shared,
+                     att_peers_refuse_fn refuse_group, void *context, struct att_peers **out)
+{
+    struct att_peers *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return -ATT_ENOMEM;
+    p->messenger = messenger;
+    p->self = att_messenger_self(messenger);
+    p->count = att_messenger_count(messenger);
+    p->refuse = refuse_group;
+    p->context = context;
+    p->others = calloc(p->count, sizeof *p->others);
+    int status = p->others != NULL ? ATT_OK : -ATT_ENOMEM;
+    if (status == ATT_OK)
+        status = att_registry_create(&registry_ops, p, p->count, &p->registry);
+    if (status == ATT_OK && p->self == ATT_KEEPER)
+        status = att_turn_keeper_create(&turn_ops, p, p->count, &p->keeper);
+    if (status == ATT_OK)
+        status = att_span_create(shared, p->self, p->count, &span_ops, p, &p->span);
+    if (status != ATT_OK) {
+        att_peers_destroy(p);
+        return status;
+    }
+    *out = p;
+    return ATT_OK;
+}
+
+void att_peers_destroy(struct att_peers *p)
+{
+    if (p == NULL)
+        return;
+    att_span_destroy(p->span);
+    att_registry_destroy(p->registry);
+    att_turn_keeper_destroy(p->keeper);
+    for (uint32_t i = 0; i < p->row_count; i++)
+        free(p->rows[i]);
+    free(p->rows);
+    free(p->others);
+    free(p);
+}
+
+struct att_span *att_peers_span(struct att_peers *p)
+{
+    return p->span;
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+static row_t *find_row(struct att_peers *p, uint32_t from, const att_task_report_t *key)
+{
+    for (uint32_t i = 0; i < p->row_count; i++) {
+        const att_task_report_t *r = &p->rows[i]->report;
+        if (p->rows[i]->from == from && r->hash == key->hash && r->bytes == key->bytes &&
+            r->collective == key->collective && r->legal_pairs == key->legal_pairs &&
+            r->ranks == key->ranks)
+            return p->rows[i];
+    }
+    if (p->row_count == p->row_capacity) {
+        uint32_t capacity = p->row_capacity == 0 ? 64 : 2 * p->row_capacity;
+        row_t **rows = realloc(p->rows, capacity * sizeof *rows);
+        if (rows == NULL)
+            return NULL;
+        p->rows = rows;
+        p->row_capacity = capacity;
+    }
+    row_t *row = calloc(1, sizeof *row);
+    if (row != NULL)
+        p->rows[p->row_count++] = row;
+    return row;
+}
+
+static void on_report(struct att_peers *p, uint32_t from, const att_message_t *m)
+{
+    row_t *row = find_row(p, from, &m->body.report.row);
+    if (row == NULL)
+        return;
+    row->from = from;
+    row->report = m->body.report.row;
+    memcpy(row->reason, m->body.report.reason, sizeof row->reason);
+    row->reason[sizeof row->reason - 1] = '\0';
+    row->report.reason = row->reason;
+}
+
+void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32_t count,
+                      const att_coverage_t *coverage, uint64_t records, int last)
+{
+    if (p->self == 0)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        att_message_t m = {.type = ATT_MESSAGE_REPORT};
+        m.body.report.row = rows[i];
+        const char *reason = rows[i].reason != NULL ? rows[i].reason : "";
+        strncpy(m.body.report.reason, reason, sizeof m.body.report.reason - 1);
+        m.body.report.row.reason = NULL;
+        send_message(p, 0, &m);
+    }
+    att_message_t m = {.type = ATT_MESSAGE_COVERAGE};
+    m.body.node.coverage = *coverage;
+    m.body.node.records = records;
+    m.body.node.last = (uint32_t)last;
+    send_message(p, 0, &m);
+}
+
+uint32_t att_peers_rows(const struct att_peers *p, att_task_report_t *rows, uint32_t capacity)
+{
+    uint32_t count = 0;
+    for (; count < p->row_count && count < capacity; count++)
+        rows[count] = p->rows[count]->report;
+    return count;
+}
+
+void att_peers_coverage(const struct att_peers *p, att_coverage_t *sum, uint64_t *records)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        att_coverage_add(sum, &p->others[i].coverage);
+        *records += p->others[i].records;
+    }
+}
+
+int att_peers_all_gone(const struct att_peers *p)
+{
+    for (uint32_t i = 1; i < p->count; i++)
+        if (!p->others[i].gone)
+            return 0;
+    return 1;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void on_message(void *context, uint32_t from, const void *bytes, uint32_t size)
+{
+    struct att_peers *p = context;
+    att_message_t m;
+    if (att_message_read(bytes, size, &m) != ATT_OK)
+        return;
+    switch (m.type) {
+    case ATT_MESSAGE_REGISTER:
+    case ATT_MESSAGE_RETIRE:
+        att_registry_message(p->registry, from, &m);
+        break;
+    case ATT_MESSAGE_NODES:
+    case ATT_MESSAGE_ASK:
+    case ATT_MESSAGE_RETURN:
+        if (p->keeper != NULL)
+            att_turn_message(p->keeper, from, &m);
+        break;
+    case ATT_MESSAGE_REPORT:
+        on_report(p, from, &m);
+        break;
+    case ATT_MESSAGE_COVERAGE:
+        p->others[from].coverage = m.body.node.coverage;
+        p->others[from].records = m.body.node.records;
+        p->others[from].gone = m.body.node.last != 0;
+        break;
+    case ATT_MESSAGE_ENDED:
+        if (p->keeper != NULL)
+            att_turn_message(p->keeper, from, &m);
+        att_span_message(p->span, from, &m);
+        break;
+    default:
+        att_span_message(p->span, from, &m);
+        break;
+    }
+}
+
+uint32_t att_peers_step(struct att_peers *p, uint64_t now_ns, int *busy)
+{
+    *busy = 0;
+    if (p->count < 2)
+        return 0;
+    *busy = att_span_step(p->span, now_ns);
+    uint32_t received = att_messenger_poll(p->messenger, on_message, p);
+    uint32_t sent = p->sent;
+    p->sent = 0;
+    return received + sent;
+}

@@ -1,0 +1,34 @@
+/*
+ * peers: this agent among the others: the messages of groups over several nodes find the registry,
+ * the keeper of the turns or the group they belong to, and the others' reports find agent 0, which
+ * writes the run folder. An agent alone has none.
+ */
+#ifndef ATT_CONTROL_PEERS_H
+#define ATT_CONTROL_PEERS_H
+
+#include "control/span.h"
+
+struct att_messenger;
+struct att_peers;
+
+typedef void (*att_peers_refuse_fn)(void *context, uint32_t group, const char *why);
+
+/* messenger NULL: alone. `refuse` is told of groups that are not tuned. */
+int att_peers_create(struct att_messenger *messenger, att_task_shared_t *shared,
+                     att_peers_refuse_fn refuse, void *context, struct att_peers **peers);
+void att_peers_destroy(struct att_peers *peers); /* NULL is fine */
+struct att_span *att_peers_span(struct att_peers *peers);
+
+/* Receive, send, go on. Returns the number of messages; *busy: something is under way. */
+uint32_t att_peers_step(struct att_peers *peers, uint64_t now_ns, int *busy);
+
+/* Others than agent 0: send rows and coverage to it. `last`: nothing more will come. */
+void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, uint32_t count,
+                      const att_coverage_t *coverage, uint64_t records, int last);
+/* Agent 0: what the others sent. Rows stay valid until the next step. */
+uint32_t att_peers_rows(const struct att_peers *peers, att_task_report_t *rows, uint32_t capacity);
+void att_peers_coverage(const struct att_peers *peers, att_coverage_t *sum, uint64_t *records);
+/* Agent 0: every other agent has sent its last report. */
+int att_peers_all_gone(const struct att_peers *peers);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * task inside: what the files of a task share: task.c (samples, plans, life) and task_start.c (from
+ * what the ranks report to a search). Nobody else includes it.
+ */
+#ifndef ATT_CONTROL_TASK_INSIDE_H
+#define ATT_CONTROL_TASK_INSIDE_H
+
+#include "control/source.h"
+#include "control/task.h"
+
+struct att_task {
+    att_task_shared_t *shared;
+    uint32_t index;
+    const att_segment_group_t *group;
+    att_segment_task_t *task;
+    att_task_state_t state;
+    char reason[200];
+
+    /* records -> samples */
+    struct att_aggregate *aggregate;
+    uint64_t *last_call; /* per rank, call + 1 of the latest timed record */
+    uint64_t samples_seen, calls_seen, disturbed;
+    att_source_t source;
+    int native_known;
+
+    /* plans -> switches */
+    uint32_t *lanes; /* one a rank of this node */
+    uint32_t lane_count;
+    const att_task_reach_t *reach;    /* NULL: all ranks are on this node */
+    uint64_t child_low[ATT_TREE_FAN]; /* like last_call, of the nodes below a child */
+    struct att_space_owned *space;
+    struct att_optimizer *optimizer;
+    att_switch_t sw;
+    att_plan_t plan;
+    int plan_waiting;       /* made, waits for the turn */
+    int plan_out;           /* proposed or playing */
+    uint64_t list_since_ns; /* last progress of the list in force */
+    uint64_t low;           /* calls below it have run on every rank */
+    int holds_turn;
+    uint16_t channels_on_trial;
+    att_phase_t phase_seen;
+};
+
+extern const att_switch_ops_t att_task_switch_ops;
+
+/* "AllReduce 4M of group 0x..." for messages. */
+const char *att_task_label(const struct att_task *task, char text[64]);
+/* Rank of a lane of this node. */
+uint32_t att_task_rank(const struct att_task *task, uint32_t lane);
+/* What all ranks report, when all have a lane: 1. */
+int att_task_facts(struct att_task *task, att_reported_t *reported);
+/* Build the space and begin the search, or refuse. */
+void att_task_start(struct att_task *task);
+
+#endif

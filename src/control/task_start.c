@@ -1,0 +1,133 @@
+/* From what the ranks report to a search. */
+#include "control/task_inside.h"
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/names.h"
+#include "control/applied.h"
+#include "control/device.h"
+#include "control/run_folder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *att_task_label(const struct att_task *t, char text[64])
+{
+    char bytes[24];
+    snprintf(text, 64, "%s %s of group 0x%" PRIx64, att_collective_name((int)t->task->collective),
+             att_bytes_text(t->task->bytes, bytes, sizeof bytes), t->group->hash);
+    return text;
+}
+
+static void on_trial(void *context, const att_trial_t *trial)
+{
+    struct att_task *t = context;
+    if (t->shared->folder == NULL)
+        return;
+    att_task_report_t report;
+    att_task_report(t, &report);
+    att_run_folder_trial(t->shared->folder, &report, trial);
+}
+
+/* The applied run's setting for this task: 1 = use it, 0 = search, negative = refused. */
+static int look_up_applied(struct att_task *t, att_setting_t *setting)
+{
+    if (t->shared->applied == NULL)
+        return 0;
+    const att_segment_memory_t *memory = att_node_memory(t->shared->node);
+    const att_segment_member_t *member = &memory->members[memory->lanes[t->lanes[0]].member];
+    att_error_t error;
+    char device[ATT_DEVICE_TEXT];
+    int status = att_applied_find(
+        t->shared->applied, member->nccl_version, att_device_text(member, device, sizeof device),
+        t->task->collective, t->task->bytes, t->group->ranks, t->group->nodes, setting, &error);
+    if (status != ATT_OK) {
+        att_task_refuse(t, ATT_TASK_REFUSED, error.text);
+        char text[64];
+        att_log(ATT_LOG_WARN, "--apply: %s keeps NCCL's choice: %s", att_task_label(t, text),
+                error.text);
+        return status;
+    }
+    return 1;
+}
+
+uint32_t att_task_rank(const struct att_task *t, uint32_t lane)
+{
+    const att_segment_memory_t *memory = att_node_memory(t->shared->node);
+    return memory->members[memory->lanes[lane].member].rank;
+}
+
+/* Of all ranks, when all have a lane: 1. */
+int att_task_facts(struct att_task *t, att_reported_t *reported)
+{
+    if (t->reach != NULL)
+        return t->reach->reported(t->reach->context, t->task, reported);
+    t->lane_count = att_facts_lanes(t->shared->node, t->index, t->lanes, t->group->ranks);
+    if (t->lane_count < t->group->ranks)
+        return 0;
+    att_facts_report(t->shared->node, t->shared->config, t->index, t->lanes, t->lane_count,
+                     reported);
+    return 1;
+}
+
+void att_task_start(struct att_task *t)
+{
+    const struct att_config *config = t->shared->config;
+    att_setting_t applied = ATT_SETTING_KEEP;
+    int apply = look_up_applied(t, &applied);
+    if (apply < 0)
+        return;
+    att_space_facts_t facts;
+    att_reported_t reported;
+    if (!att_task_facts(t, &reported)) {
+        att_task_refuse(t, ATT_TASK_REFUSED, "ranks left before it could be tuned");
+        return;
+    }
+    if (reported.odd_rank != ATT_NONE) {
+        char reason[120];
+        snprintf(reason, sizeof reason, "ranks %u and %u have different versions of NCCL or hook",
+                 reported.rank, reported.odd_rank);
+        char text[64];
+        att_log(ATT_LOG_WARN, "%s is not tuned: %s", att_task_label(t, text), reason);
+        att_task_refuse(t, ATT_TASK_REFUSED, reason);
+        return;
+    }
+    att_facts_gather(t->shared->node, config, t->index, &reported, t->source.native, &facts);
+    facts.legal_pairs &= att_source_choose(&t->source, reported.whole_stamps != 0);
+    att_error_t error;
+    if (att_space_build(&facts, &t->space, &error) != ATT_OK) {
+        att_task_refuse(t, ATT_TASK_REFUSED, error.text);
+        return;
+    }
+    if (apply && !att_setting_is_keep(applied) &&
+        !att_space_contains(att_space_view(t->space), applied)) {
+        char setting[ATT_SETTING_TEXT], reason[160];
+        snprintf(reason, sizeof reason, "the applied setting %s is not legal here",
+                 att_setting_text(applied, setting, sizeof setting));
+        att_task_refuse(t, ATT_TASK_REFUSED, reason);
+        return;
+    }
+    att_optimizer_config_t search = {.strategy = config->strategy,
+                                     .seed = (uint64_t)config->seed,
+                                     .samples = (int)config->samples,
+                                     .discard = 1,
+                                     .max_slowdown = config->max_slowdown,
+                                     .max_cost = config->max_cost,
+                                     .max_trials = (int)config->max_trials,
+                                     .apply = apply,
+                                     .applied = applied};
+    if (att_optimizer_create(att_space_view(t->space), &search, t->shared->host, on_trial, t,
+                             &t->optimizer, &error) != ATT_OK) {
+        char text[64];
+        att_log(ATT_LOG_WARN, "%s keeps NCCL's choice: %s", att_task_label(t, text), error.text);
+        att_task_refuse(t, ATT_TASK_REFUSED, error.text);
+        return;
+    }
+    att_switch_init(&t->sw, &att_task_switch_ops, t, att_node_memory(t->shared->node), t->index,
+                    t->lanes, t->lane_count, t->reach != NULL ? t->reach->place->child_count : 0,
+                    reported.prepared);
+    t->state = ATT_TASK_TUNING;
+    if (reported.open != 0)
+        att_switch_recover(&t->sw, reported.open);
+}
