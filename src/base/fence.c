@@ -11,7 +11,7 @@ void att_lane_init(att_lane_t *lane, att_segment_memory_t *memory, uint32_t lane
 {
     memset(lane, 0, sizeof *lane);
     lane->shared = &memory->lanes[lane_index];
-    lane->task = &memory->tasks[lane->shared->task];
+    lane->task = &memory->tasks[lane->shared->task % ATT_TASKS]; /* never outside */
     lane->header = &memory->header;
     lane->memory = memory;
     lane->process = &memory->processes[process_index];
@@ -42,6 +42,11 @@ static void take_over(att_lane_t *lane, uint32_t txn, att_home_state_t state, ui
     if (state == ATT_HOME_COMMITTED) {
         lane->schedule = lane->task->schedule;
         lane->current = 0;
+        /* What was agreed is not to be read any more: its calls must fail, not guess. */
+        if (lane->schedule.count == 0 || lane->schedule.count > ATT_SCHEDULE) {
+            lane->schedule.count = 1;
+            lane->schedule.entries[0].setting = ATT_SETTING_NONE;
+        }
     }
     release_hold(lane, txn, call);
     advance(lane, call);

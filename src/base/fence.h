@@ -54,6 +54,9 @@ enum {
     ATT_DECISION_IN_DOUBT = 2 /* the call must fail: which setting it has could not be learnt */
 };
 
+/* A setting that no rank can apply (src/hook/tuner.c refuses it): the call fails. */
+#define ATT_SETTING_NONE ((att_setting_t){.algorithm = INT8_MAX, .protocol = INT8_MAX})
+
 /* What a call gets. */
 typedef struct att_decision {
     uint64_t call;

@@ -390,17 +390,21 @@ static uint32_t claim(att_segment_memory_t *memory, _Atomic uint32_t *count, uin
     return index;
 }
 
-/* An entry claimed by a process that died stays CLAIMED; others wait for it no longer than this. */
-static bool settle(_Atomic uint32_t *state)
+/* An entry claimed by a process that died stays unfinished; a walk over a table waits for such
+ * entries no longer than this, all of them together: it may be inside of a training call. */
+#define PATIENCE 2000 /* looks; with the kernel's timer slack about 70 us each */
+
+static bool settle(_Atomic uint32_t *state, int *patience)
 {
-    for (int i = 0; i < 20000; i++) {
+    for (;; --*patience) {
         uint32_t now = atomic_load_explicit(state, memory_order_acquire);
         if (now != ATT_ENTRY_FREE && now != ATT_ENTRY_CLAIMED)
             return now == ATT_ENTRY_LIVE;
-        if (i > 100)
+        if (*patience <= 0)
+            return false;
+        if (*patience < PATIENCE - 100)
             att_clock_sleep_ns(10000);
     }
-    return false;
 }
 
 uint32_t att_segment_add_process(att_segment_memory_t *memory, const char *program)
@@ -424,6 +428,7 @@ uint32_t att_segment_group(att_segment_memory_t *memory, uint64_t hash, uint32_t
                            uint32_t nodes)
 {
     uint32_t mine = ATT_NONE;
+    int patience = PATIENCE;
     for (uint32_t i = 0;; i++) {
         if (i >= att_segment_count(&memory->header.group_count, ATT_GROUPS)) {
             if (mine != ATT_NONE)
@@ -440,7 +445,7 @@ uint32_t att_segment_group(att_segment_memory_t *memory, uint64_t hash, uint32_t
                 return mine;
         }
         att_segment_group_t *group = &memory->groups[i];
-        if (!settle(&group->state) || group->hash != hash || group->ranks != ranks)
+        if (!settle(&group->state, &patience) || group->hash != hash || group->ranks != ranks)
             continue;
         if (mine != ATT_NONE && i != mine)
             atomic_store(&memory->groups[mine].state, ATT_ENTRY_RETIRED);
@@ -486,6 +491,7 @@ uint32_t att_segment_task(att_segment_memory_t *memory, uint32_t group, uint32_t
                           uint64_t bytes, uint32_t legal_pairs, const float cost_us[ATT_PAIR_COUNT])
 {
     uint32_t mine = ATT_NONE;
+    int patience = PATIENCE;
     for (uint32_t i = 0;; i++) {
         if (i >= att_segment_count(&memory->header.task_count, ATT_TASKS)) {
             if (mine != ATT_NONE)
@@ -503,8 +509,9 @@ uint32_t att_segment_task(att_segment_memory_t *memory, uint32_t group, uint32_t
             atomic_store_explicit(&task->state, ATT_ENTRY_LIVE, memory_order_release);
         }
         att_segment_task_t *task = &memory->tasks[i];
-        if (!settle(&task->state) || task->group != group || task->collective != collective ||
-            task->bytes != bytes || task->legal_pairs != legal_pairs)
+        if (!settle(&task->state, &patience) || task->group != group ||
+            task->collective != collective || task->bytes != bytes ||
+            task->legal_pairs != legal_pairs)
             continue;
         if (mine != ATT_NONE && i != mine)
             atomic_store(&memory->tasks[mine].state, ATT_ENTRY_RETIRED);

@@ -224,7 +224,7 @@ static void take_reports(struct att_child *child)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
-        if (n != (ssize_t)sizeof r) {
+        if (n != (ssize_t)sizeof r || r.slot < 0 || r.slot >= ATT_CHILD_WORKERS) {
             child->gone = true;
             return;
         }

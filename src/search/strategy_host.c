@@ -206,6 +206,8 @@ static int answer_status(const att_worker_answer_t *head, att_wire_reader_t *bod
         return ATT_OK;
     size_t length = body->left;
     const char *text = att_wire_peek(body, length);
+    if (head->status > 0 || head->status <= -ATT_STATUS_COUNT)
+        return att_fail(error, ATT_EPLUGIN, "the strategy's process broke the protocol");
     return att_fail(error, (att_status_t)-head->status, "%.*s", (int)length, text);
 }
 

@@ -1,5 +1,5 @@
 /* Segments that somebody prepared: foreign or shared files, short ones, impossible counts. */
-#include "base/segment.h"
+#include "base/fence.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -214,6 +214,42 @@ static void impossible_counts_do_not_lead_outside(void **state)
     att_segment_publish_member(memory, member);
 }
 
+/* Waiting 200 ms for each of them would be seven minutes inside of a training call. */
+static void unfinished_entries_cost_patience_once(void **state)
+{
+    (void)state;
+    uint32_t group = att_segment_group(memory, 7, 2, 1);
+    atomic_store(&memory->header.task_count, ATT_TASKS);
+    atomic_store(&memory->header.group_count, ATT_GROUPS);
+    assert_int_equal(att_segment_task(memory, group, 0, 64, 1, costs), ATT_NONE);
+    assert_int_equal(att_segment_group(memory, 8, 2, 1), ATT_NONE);
+}
+
+/* A list that was agreed and then damaged: the rank must not run beyond it, nor fall back alone. */
+static void a_damaged_list_fails_its_calls(void **state)
+{
+    (void)state;
+    uint32_t group = att_segment_group(memory, 7, 2, 1);
+    uint32_t member = att_segment_add_member(memory, group, 0, 0);
+    uint32_t index = att_segment_task(memory, group, 0, 64, 1, costs);
+    uint32_t lane = att_segment_add_lane(memory, index, member);
+    att_segment_task_t *task = &memory->tasks[index];
+    att_lane_t mine;
+    att_lane_init(&mine, memory, lane, 0);
+    att_schedule_t schedule = {.txn = 1, .count = 2, .entries = {{1, ATT_SETTING_KEEP}}};
+    schedule.entries[1] = (att_schedule_entry_t){2, ATT_SETTING_KEEP};
+    assert_int_equal(att_home_open(task, 1), ATT_OK);
+    assert_int_equal(att_vote_prepare(memory, task, &lane, 1, &schedule), ATT_VOTE_YES);
+    assert_int_equal(att_home_decide(task, 1, ATT_HOME_COMMITTED), ATT_HOME_COMMITTED);
+    task->schedule.count = 0x7fffffff;
+    for (int call = 0; call < 100; call++) {
+        att_decision_t decision = att_lane_next(&mine);
+        assert_true(mine.current < ATT_SCHEDULE);
+        assert_int_equal(decision.setting.algorithm,
+                         call == 0 ? ATT_ALGORITHM_KEEP : ATT_SETTING_NONE.algorithm);
+    }
+}
+
 static void a_member_of_no_group_is_published_nowhere(void **state)
 {
     (void)state;
@@ -238,6 +274,9 @@ int main(void)
         cmocka_unit_test(sweep_leaves_foreign_files),
         cmocka_unit_test_setup_teardown(impossible_counts_do_not_lead_outside, map_memory,
                                         unmap_memory),
+        cmocka_unit_test_setup_teardown(unfinished_entries_cost_patience_once, map_memory,
+                                        unmap_memory),
+        cmocka_unit_test_setup_teardown(a_damaged_list_fails_its_calls, map_memory, unmap_memory),
         cmocka_unit_test_setup_teardown(a_member_of_no_group_is_published_nowhere, map_memory,
                                         unmap_memory),
     };
