@@ -89,8 +89,13 @@ typedef struct att_result {
                                   unknown. Compare median_us / baseline_median_us: the job drifts */
     uint32_t baseline_count;
     uint32_t calls; /* calls of the job that the trial took, discarded ones included */
+
+    /* From here on only where `size` says so. */
+    double collective_us; /* where a sample is the duration of a step that the collective overlaps:
+                             mean of the collective alone in the same calls; 0: a sample is the
+                             collective itself */
 } att_result_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_result_t) == 64, "strategy ABI 1");
+_Static_assert(sizeof(void *) != 8 || sizeof(att_result_t) == 72, "strategy ABI 1");
 
 typedef enum att_parameter_type {
     ATT_PARAMETER_INT    = 0, /* int64_t */

@@ -24,7 +24,7 @@
 #define FIRST_NOISE   0.04 /* relative, of one sample, until it is known */
 #define NOISE_WEIGHT  4.0  /* degrees of freedom that this guess is worth */
 #define NOISE_CHANGED 1.6  /* begin again when the estimate is off by this factor */
-#define BEND          0.15 /* above the best: clearly slow */
+#define BEND          0.10 /* above the best: clearly slow */
 #define OUTLIER       4.0  /* standard deviations above the fastest sample of a trial */
 #define FORGET        0.1  /* weight of the latest baseline */
 #define JUMP          5.0  /* standard errors of the baseline: the job has changed */

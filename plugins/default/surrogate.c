@@ -16,18 +16,18 @@
 #define CHANNELS_LONG 2.5
 #define SLOPE         0.30 /* an octave of channels, for all */
 #define SLOPE_ORIGIN  3.0
-#define RIPPLE        0.06
-#define RIPPLE_LONG   0.25
+#define RIPPLE        0.10
+#define RIPPLE_LONG   0.15
 #define CHUNK         0.15
 #define CHUNK_LONG    3.0
 #define OWN           0.15 /* of one subspace alone: channels, chunk, both, threads */
 #define OWN_CHANNELS  2.0
 #define OWN_CHUNK     2.5
 #define BOTH_CHANNELS 1.5
-#define BOTH_CHUNK    2.0
+#define BOTH_CHUNK    3.0
 #define THREADS_LONG  1.5
-#define FINE          0.02
-#define FINE_CHANNELS 0.5
+#define FINE          0.03
+#define FINE_CHANNELS 0.3
 #define FINE_CHUNK    0.7
 #define KEPT          0.8 /* correlation of NCCL's own chunk with its likely value */
 

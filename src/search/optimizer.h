@@ -57,6 +57,8 @@ typedef struct att_sample {
     uint64_t call;
     double duration_us;
     int usable; /* 0: timed but disturbed (overlaps another switch, lossy, mismatched) */
+    double collective_us; /* of the collective alone where duration_us is of the step that it
+                             overlaps; 0: duration_us is the collective's */
 } att_sample_t;
 
 /* One line of the trials log, given to the trial callback. */

@@ -52,8 +52,11 @@ att_play_kind_t att_playlist_sample(att_playlist_t *list, const att_sample_t *sa
             continue;
         play->seen++;
         play->total_us += sample->duration_us;
-        if (sample->usable && call - play->first >= list->discard && play->count < ATT_PLAY_SAMPLES)
+        if (sample->usable && call - play->first >= list->discard &&
+            play->count < ATT_PLAY_SAMPLES) {
             play->samples_us[play->count++] = sample->duration_us;
+            play->collective_us += sample->collective_us;
+        }
         break;
     }
     return list->abandoned ? ATT_PLAY_NONE : ATT_PLAY_ENTRY;

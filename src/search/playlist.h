@@ -33,6 +33,7 @@ typedef struct att_play {
     double total_us; /* of all of them, discarded ones included */
     uint32_t count;  /* usable, after the discarded ones */
     double samples_us[ATT_PLAY_SAMPLES];
+    double collective_us; /* sum over them of the collective alone (att_sample_t) */
 } att_play_t;
 
 typedef enum att_playlist_state {

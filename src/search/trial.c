@@ -75,5 +75,6 @@ void att_trial_result(const att_open_trial_t *trial, att_outcome_t outcome, doub
                              .stddev_us = att_stddev(trial->samples_us, n),
                              .baseline_median_us = baseline_us,
                              .baseline_count = baseline_count,
-                             .calls = trial->calls};
+                             .calls = trial->calls,
+                             .collective_us = n > 0 ? trial->collective_us / n : 0};
 }

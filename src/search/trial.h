@@ -25,6 +25,7 @@ typedef struct att_open_trial {
     bool repeated;       /* asked for more once already at this stage, because of loss */
     uint32_t count;
     double samples_us[ATT_TRIAL_SAMPLES];
+    double collective_us; /* sum over them of the collective alone (att_sample_t) */
 } att_open_trial_t;
 
 /* What a trial is measured against. */

@@ -108,6 +108,9 @@ static int make_call(att_sim_job_t *job, att_error_t *error)
     job->run_us += us;
     job->measured_us = us;
     att_sample_t sample = {.call = job->call++, .duration_us = us, .usable = 1};
+    if (att_sim_task_config(job->task)->objective == ATT_SIM_STEP)
+        sample.collective_us =
+            att_sim_task_collective_us(job->task, setting, job->load) * (us / job->in_force_us);
     att_optimizer_sample(job->optimizer, &sample);
     att_optimizer_advance(job->optimizer, job->call);
     return ATT_OK;

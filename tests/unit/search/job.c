@@ -61,7 +61,7 @@ void job_call(job_t *job)
     double truth = job->duration(job->context, job->in_force) * load;
     double measured = truth * (1 + job->noise * job_normal(job));
     double fate = job_draw(job);
-    att_sample_t one = {job->call, measured, fate >= job->unusable};
+    att_sample_t one = {job->call, measured, fate >= job->unusable, 0};
     job->run_us += measured + job->compute_us;
     job->call++;
     if (job_draw(job) >= job->lost)

@@ -20,7 +20,7 @@ static att_setting_t with_channels(uint16_t channels)
 
 static att_play_kind_t sample(att_playlist_t *list, uint64_t call, double us)
 {
-    return att_playlist_sample(list, &(att_sample_t){call, us, 1});
+    return att_playlist_sample(list, &(att_sample_t){call, us, 1, us / 2});
 }
 
 static att_playlist_t two_entries(void)
@@ -49,6 +49,8 @@ static void samples_find_their_entry(void **state)
     assert_true(att_playlist_done(&list));
     assert_int_equal(list.plays[0].count, 2); /* the first call after each switch is dropped */
     assert_float_equal(list.plays[0].samples_us[0], 102, 0);
+    assert_float_equal(list.plays[0].collective_us,
+                       (list.plays[0].samples_us[0] + list.plays[0].samples_us[1]) / 2, 0);
     assert_float_equal(list.plays[1].samples_us[1], 104, 0);
     assert_int_equal(sample(&list, 106, 1), ATT_PLAY_NONE); /* just after the switch back */
     assert_int_equal(sample(&list, 107, 1), ATT_PLAY_INCUMBENT);

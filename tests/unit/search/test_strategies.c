@@ -16,9 +16,15 @@
 static struct att_space_owned *one, *six;
 static struct att_strategy_host *host;
 
-static const char *const specs[] = {"random:trials=60", "exhaustive:grid=5,announce=0",
-                                    "coordinate_descent", "coordinate_descent:variant=paper",
-                                    "coordinate_descent:variant=code", "default"};
+static const char *const specs[] = {"random:trials=60",
+                                    "exhaustive:grid=5,announce=0",
+                                    "coordinate_descent",
+                                    "coordinate_descent:variant=paper",
+                                    "coordinate_descent:variant=code",
+                                    "default",
+                                    "annealing",
+                                    "bandit",
+                                    "lagom"};
 #define SPECS (sizeof specs / sizeof *specs)
 
 /* Smooth in log2 of both knobs, with a ridge that runs against both axes, and ripples on it. */
@@ -121,8 +127,9 @@ static void default_finds_the_optimum(void **state)
                 uint32_t trials;
                 double over = quality("default", surfaces[k], spaces[n], best, seed, &trials);
                 sum += log(over) / 20;
-                assert_true(over < 1.08);
-                assert_true(trials <= 150);
+                if (over > 1.08 || trials > 200)
+                    fail_msg("surface %d, space %d, seed %d: %.1f %% over, %u trials", k, n,
+                             (int)seed, 100 * (over - 1), trials);
             }
             if (sum > log(1.02))
                 fail_msg("surface %d, space %d: %.1f %% over", k, n, 100 * expm1(sum));
@@ -270,10 +277,14 @@ static void exhaustive_covers_its_grid(void **state)
 static void the_budget_is_kept(void **state)
 {
     (void)state;
-    const char *bounded[] = {"random:trials=7", "coordinate_descent:budget=7",
+    const char *bounded[] = {"random:trials=7",
+                             "coordinate_descent:budget=7",
                              "coordinate_descent:budget=7,variant=code",
-                             "coordinate_descent:budget=7,variant=paper"};
-    for (size_t i = 0; i < 4; i++) {
+                             "coordinate_descent:budget=7,variant=paper",
+                             "default:budget=7",
+                             "annealing:trials=7",
+                             "lagom:trials=7"};
+    for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++) {
         converse(bounded[i], six, 3, ATT_OUTCOME_OK, 15, &first);
         assert_int_equal(first.count, 7);
     }
