@@ -24,6 +24,9 @@ int att_record_main(int argc, char **argv)
     if (rc != ATT_OK && error.text[0] == '\0') {
         att_record_options_help(stdout);
         rc = ATT_OK;
+    } else if (rc != ATT_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        error.text[0] = '\0';
     } else if (rc == ATT_OK && options->from_sweep != NULL) {
         rc = att_bench_convert(options, &error);
     } else if (rc == ATT_OK) {

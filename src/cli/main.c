@@ -5,6 +5,7 @@
 #include "cli/plugins.h"
 #include "cli/run.h"
 #include "cli/sim.h"
+#include "cli/surfaces.h"
 #include "cli/stragglers.h"
 #include "cli/trace.h"
 #ifdef ATTUNE_BENCH
@@ -32,6 +33,7 @@ static const struct {
     {"trace", att_trace_main, "write the recorded calls of a run for Perfetto and other tools"},
     {"stragglers", att_stragglers_main,
      "say which ranks arrive late, since when, and what it costs"},
+    {"surfaces", att_surfaces_main, "list surfaces: what they answer, their optimum, their shape"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
     {"info", att_info_main, "show version, paths and every option"},
     {"version", show_version, "show the version"},

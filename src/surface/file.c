@@ -74,6 +74,14 @@ static int ends_in(const char *name, const char *ending)
     return n > m && strcmp(name + n - m, ending) == 0;
 }
 
+void att_surface_folders(const char *folders[ATT_SURFACE_FOLDERS])
+{
+    const char *chosen = getenv("ATTUNE_DATA_DIR");
+    folders[0] = chosen != NULL && chosen[0] != '\0' ? chosen : NULL;
+    folders[1] = ATTUNE_SOURCE_DATADIR "/surfaces";
+    folders[2] = ATTUNE_DATADIR "/surfaces";
+}
+
 int att_surface_file_read(const char *name, char *path, size_t path_size, char **bytes,
                           size_t *length, att_error_t *error)
 {
@@ -88,13 +96,10 @@ int att_surface_file_read(const char *name, char *path, size_t path_size, char *
             return att_fail(error, ATT_ENOENT, "%s: there is no such surface file", name);
         return status;
     }
-    const char *chosen = getenv("ATTUNE_DATA_DIR");
-    if (chosen != NULL && chosen[0] == '\0')
-        chosen = NULL;
-    const char *const folders[] = {chosen, ATTUNE_SOURCE_DATADIR "/surfaces",
-                                   ATTUNE_DATADIR "/surfaces"};
+    const char *folders[ATT_SURFACE_FOLDERS];
+    att_surface_folders(folders);
     static const char *const endings[] = {".json", ".json.gz", ".csv"};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < ATT_SURFACE_FOLDERS; i++)
         for (int e = 0; e < 3 && folders[i] != NULL; e++) {
             if (snprintf(path, path_size, "%s/%s%s", folders[i], name, endings[e]) >=
                 (int)path_size)
@@ -105,6 +110,6 @@ int att_surface_file_read(const char *name, char *path, size_t path_size, char *
         }
     return att_fail(error, ATT_ENOENT,
                     "no surface '%s': looked for %s.json, .json.gz and .csv in %s%s%s and %s", name,
-                    name, chosen != NULL ? chosen : "", chosen != NULL ? ", " : "", folders[1],
-                    folders[2]);
+                    name, folders[0] != NULL ? folders[0] : "", folders[0] != NULL ? ", " : "",
+                    folders[1], folders[2]);
 }

@@ -8,6 +8,10 @@
 
 #include <stddef.h>
 
+/* Where names are looked up, in order; NULL for ATTUNE_DATA_DIR when it is not set. */
+#define ATT_SURFACE_FOLDERS 3
+void att_surface_folders(const char *folders[ATT_SURFACE_FOLDERS]);
+
 /* The file of a surface: `name` as att_surface_open takes it. The bytes are for the caller to free;
  * `path` is what was opened. -ATT_ENOENT, -ATT_EINPUT (too large), -ATT_ESYSTEM. */
 int att_surface_file_read(const char *name, char *path, size_t path_size, char **bytes,
