@@ -3,6 +3,7 @@
 #include "search/statistics.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 void att_comparison_add(att_comparison_t *comparison, double reference_us, double challenger_us)
 {
@@ -12,15 +13,18 @@ void att_comparison_add(att_comparison_t *comparison, double reference_us, doubl
 
 att_verdict_t att_comparison_look(att_comparison_t *c)
 {
-    c->looks++;
+    bool last = ++c->lists == ATT_COMPARISON_LISTS;
     c->median = expm1(att_median(c->gains, c->count));
     c->lower = expm1(att_median_lower(c->gains, c->count, ATT_COMPARISON_LEVEL));
     c->upper = expm1(att_median_upper(c->gains, c->count, ATT_COMPARISON_LEVEL));
+    if (c->count < ATT_COMPARISON_FIRST << c->looks && !last)
+        return ATT_VERDICT_OPEN;
+    c->looks++;
     if (c->lower > 0 && c->median > ATT_COMPARISON_LEAST)
         return ATT_VERDICT_WIN;
-    if (c->upper < ATT_COMPARISON_LEAST)
+    if (c->upper < (c->looks > ATT_COMPARISON_PLAIN ? ATT_COMPARISON_WORTH : ATT_COMPARISON_LEAST))
         return ATT_VERDICT_NONE;
-    if (c->looks < ATT_COMPARISON_LOOKS && c->count < ATT_COMPARISON_PAIRS)
+    if (c->looks < ATT_COMPARISON_LOOKS && !last)
         return ATT_VERDICT_OPEN;
     return isinf(c->upper) ? ATT_VERDICT_BLIND : ATT_VERDICT_NONE;
 }

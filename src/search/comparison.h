@@ -5,9 +5,10 @@
  *
  * The gain of a pair is ln(reference / challenger). The challenger wins when the lower bound of the
  * median gain is above 0 and the median gain is above ATT_COMPARISON_LEAST. The bound is the one of
- * statistics.h. The comparison is looked at up to ATT_COMPARISON_LOOKS times, so each look uses the
- * level 5 % / looks (Bonferroni): over all looks together a setting that is no better is kept in
- * at most 5 % of all comparisons.
+ * statistics.h. The comparison is decided at 7, 14, 28, ... pairs, up to ATT_COMPARISON_LOOKS
+ * times: what is plain costs seven pairs, and what is close beside much noise gets the pairs that
+ * it takes. Each look uses the level 5 % / looks (Bonferroni): over all looks together a setting
+ * that is no better is kept in at most 5 % of all comparisons.
  */
 #ifndef ATT_SEARCH_COMPARISON_H
 #define ATT_SEARCH_COMPARISON_H
@@ -16,9 +17,12 @@
 
 #define ATT_COMPARISON_LOOKS 6
 #define ATT_COMPARISON_LEVEL (0.05 / ATT_COMPARISON_LOOKS)
-#define ATT_COMPARISON_PAIRS 40 /* enough: what is not seen by then is within the noise */
-#define ATT_COMPARISON_ROOM  64
+#define ATT_COMPARISON_FIRST 7u /* pairs of the first look; each look takes twice as many */
+#define ATT_COMPARISON_LISTS 48 /* lists of pairs before it is decided with what came back */
+#define ATT_COMPARISON_ROOM  (ATT_COMPARISON_FIRST << (ATT_COMPARISON_LOOKS - 1))
 #define ATT_COMPARISON_LEAST 0.005 /* relative gain below which a switch is not worth it */
+#define ATT_COMPARISON_WORTH 0.02  /* a gain that cannot be larger is not worth pairs beyond ... */
+#define ATT_COMPARISON_PLAIN 3     /* ... this look */
 
 typedef enum att_verdict {
     ATT_VERDICT_OPEN = 0, /* more pairs needed */
@@ -30,13 +34,13 @@ typedef enum att_verdict {
 typedef struct att_comparison {
     double gains[ATT_COMPARISON_ROOM]; /* log ratios */
     uint32_t count;
-    uint32_t looks;
+    uint32_t lists, looks;
     double median, lower, upper; /* relative gains as of the last look; -1 and infinity while
                                     there are too few pairs for a bound */
 } att_comparison_t;
 
 void att_comparison_add(att_comparison_t *comparison, double reference_us, double challenger_us);
-/* One look at all pairs so far. */
+/* A list of pairs has ended. */
 att_verdict_t att_comparison_look(att_comparison_t *comparison);
 
 #endif

@@ -8,8 +8,8 @@
 #include "search/comparison.h"
 #include "search/playlist.h"
 
-#define ATT_GUARD_BLOCK 4 /* usable samples of a block */
-#define ATT_GUARD_ROOM  (ATT_GUARD_BLOCK * ATT_COMPARISON_ROOM)
+#define ATT_GUARD_BLOCK 4   /* usable samples of a block */
+#define ATT_GUARD_ROOM  256 /* samples of a side that are kept for the report */
 
 typedef struct att_guard_side {
     att_setting_t setting;

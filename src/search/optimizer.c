@@ -45,7 +45,7 @@ struct att_optimizer {
     double excess;        /* running mean over trials of (duration / incumbent - 1), if positive */
     att_setting_t winner; /* KEEP until a search is won */
     att_setting_t before; /* winner of the search before */
-    att_race_t race;
+    att_race_t *race;     /* of the final; NULL otherwise */
     att_guard_t guard;
     att_drift_t drift;
 
@@ -158,6 +158,7 @@ void att_optimizer_destroy(struct att_optimizer *o)
     if (o == NULL)
         return;
     att_study_end(&o->study);
+    free(o->race);
     free(o->strategy);
     free(o->space);
     free(o);
@@ -228,6 +229,12 @@ static void begin_guard(struct att_optimizer *o, att_setting_t winner)
     att_guard_begin(&o->guard, winner);
 }
 
+static void end_race(struct att_optimizer *o)
+{
+    free(o->race);
+    o->race = NULL;
+}
+
 /* The strategy has finished: who runs in the final? */
 static void begin_final(struct att_optimizer *o)
 {
@@ -241,22 +248,29 @@ static void begin_final(struct att_optimizer *o)
     for (uint32_t i = 0; i < 2; i++)
         if (att_study_quarantined(&o->study, extra[i]))
             extra[i] = ATT_SETTING_KEEP;
-    att_race_begin(&o->race, &ranking, extra, 2);
     o->phase = ATT_PHASE_FINAL;
-    if (o->race.count == 2) /* the guard is the final of a single one */
-        begin_guard(o, o->race.runners[1].setting);
-    else if (o->race.count < 2 && fastest > 0)
+    o->race = malloc(sizeof *o->race);
+    if (o->race == NULL) {
+        keep_default(o, o->window.values, o->window.count, "no memory for the final");
+        return;
+    }
+    att_race_begin(o->race, &ranking, extra, 2);
+    if (o->race->count == 2) /* the guard is the final of a single one */
+        begin_guard(o, o->race->runners[1].setting);
+    else if (o->race->count < 2 && fastest > 0)
         keep_default(o, o->window.values, o->window.count,
                      "the fastest of %u settings tried is %.1f %% slower", told,
                      100 * (fastest - 1));
-    else if (o->race.count < 2)
+    else if (o->race->count < 2)
         keep_default(o, o->window.values, o->window.count,
                      "none of %u settings tried gave usable samples", told);
+    if (o->phase != ATT_PHASE_FINAL)
+        end_race(o);
 }
 
 static void decide_race(struct att_optimizer *o)
 {
-    const att_race_t *race = &o->race;
+    const att_race_t *race = o->race;
     for (uint32_t i = 0; i < race->count; i++) {
         const att_runner_t *r = &race->runners[i];
         log_samples(o, r->setting, r->first_call, r->calls, r->samples_us, r->count);
@@ -270,6 +284,7 @@ static void decide_race(struct att_optimizer *o)
                      keep->count < ATT_RACE_LEAST
                          ? "too few usable samples to compare with NCCL's choice"
                          : "NCCL's choice was the fastest when the best settings ran beside it");
+    end_race(o);
 }
 
 static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
@@ -344,14 +359,14 @@ static void finish_list(struct att_optimizer *o)
         if (play->owner == ATT_PLAY_TRIAL)
             att_study_ran(&o->study, play, &y);
         else if (play->owner == ATT_PLAY_FINALIST)
-            att_race_ran(&o->race, play);
+            att_race_ran(o->race, play);
         for (uint32_t k = 0; play->owner == ATT_PLAY_BASELINE && k < play->count; k++) {
             att_window_add(&o->window, play->samples_us[k]);
             o->lists_without = 0;
         }
     }
     if (o->phase == ATT_PHASE_FINAL)
-        att_race_judge(&o->race);
+        att_race_judge(o->race);
     else if (o->phase == ATT_PHASE_GUARD)
         guard_ran(o, &list);
     else if (o->phase == ATT_PHASE_SEARCH)
@@ -385,7 +400,7 @@ int att_optimizer_plan(struct att_optimizer *o, double run_us, att_plan_t *plan)
     if (o->list.state != ATT_PLAYLIST_EMPTY || o->switching)
         return 0;
     progress(o);
-    if (o->phase == ATT_PHASE_FINAL && att_race_over(&o->race))
+    if (o->phase == ATT_PHASE_FINAL && att_race_over(o->race))
         decide_race(o);
     if (o->settling) {
         o->switching = true;
@@ -401,7 +416,7 @@ int att_optimizer_plan(struct att_optimizer *o, double run_us, att_plan_t *plan)
             att_playlist_add(&o->list, o->incumbent, o->list.discard + 2, ATT_PLAY_BASELINE, 0);
         att_study_list(&o->study, &o->list, att_window_median(&o->window), o->excess, allowance);
     } else if (o->phase == ATT_PHASE_FINAL) {
-        att_race_list(&o->race, &o->list);
+        att_race_list(o->race, &o->list);
     } else if (o->phase == ATT_PHASE_GUARD) {
         att_guard_list(&o->guard, &o->list);
     }
@@ -438,7 +453,7 @@ void att_optimizer_aborted(struct att_optimizer *o, uint32_t plan_id)
     } else if (o->list.state == ATT_PLAYLIST_PROPOSED) {
         att_study_unlist(&o->study);
         if (o->phase == ATT_PHASE_FINAL && !o->list.abandoned)
-            o->race.lists--;
+            o->race->lists--;
         att_playlist_clear(&o->list);
     }
 }
@@ -448,6 +463,7 @@ void att_optimizer_aborted(struct att_optimizer *o, uint32_t plan_id)
 void att_optimizer_restart(struct att_optimizer *o, const char *why)
 {
     att_study_end(&o->study);
+    end_race(o);
     o->list.abandoned = true;
     o->settling = false;
     o->before = o->winner;
@@ -501,7 +517,7 @@ void att_optimizer_expire(struct att_optimizer *o)
     att_yardstick_t y = yardstick(o);
     att_study_timeout(&o->study, &y);
     for (uint32_t i = 0; o->phase == ATT_PHASE_FINAL && i < o->list.count; i++)
-        att_race_ran(&o->race, &o->list.plays[i]);
+        att_race_ran(o->race, &o->list.plays[i]);
     if (o->phase == ATT_PHASE_GUARD)
         guard_ran(o, &o->list);
     progress(o);

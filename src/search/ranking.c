@@ -110,7 +110,7 @@ static bool is_open(const att_race_t *race, const att_runner_t *runner)
     uint32_t left = 0;
     for (uint32_t i = 0; i < race->count; i++)
         left += !race->runners[i].out;
-    return left > 1 && error_of(runner) > ATT_RACE_TIE;
+    return left > 1 && error_of(runner) > ATT_RACE_KNOWN;
 }
 
 void att_race_judge(att_race_t *race)
@@ -151,7 +151,8 @@ void att_race_list(att_race_t *race, att_playlist_t *list)
             uint32_t i = short_of[(k + round) % n], have = race->runners[i].count;
             uint32_t goal = have < ATT_RACE_SAMPLES ? ATT_RACE_SAMPLES : ATT_RACE_MOST;
             uint32_t samples = (goal - have + rounds - 1) / rounds;
-            samples = samples < 2 ? 2 : samples > ATT_RACE_BLOCK ? ATT_RACE_BLOCK : samples;
+            uint32_t block = have < ATT_RACE_SAMPLES ? ATT_RACE_BLOCK : ATT_RACE_LONG;
+            samples = samples < 2 ? 2 : samples > block ? block : samples;
             att_playlist_add(list, race->runners[i].setting, list->discard + samples,
                              ATT_PLAY_FINALIST, i);
         }
@@ -163,7 +164,7 @@ void att_race_ran(att_race_t *race, const att_play_t *play)
     if (runner->calls == 0)
         runner->first_call = play->first;
     runner->calls += play->calls;
-    for (uint32_t i = 0; i < play->count && runner->count < ATT_PLAY_SAMPLES; i++)
+    for (uint32_t i = 0; i < play->count && runner->count < ATT_RACE_MOST; i++)
         runner->samples_us[runner->count++] = play->samples_us[i];
 }
 

@@ -16,17 +16,19 @@
 #include <stdint.h>
 
 #define ATT_RANKING_ROOM    12
-#define ATT_RANKING_OF_PAIR 4     /* of one algorithm and protocol: neighbours crowd others out */
-#define ATT_RACE_CANDIDATES 9     /* + NCCL's choice */
-#define ATT_RACE_OF_PAIR    4     /* of one algorithm and protocol */
-#define ATT_RACE_BLOCK      5     /* usable samples of a runner in a row, at most */
-#define ATT_RACE_SAMPLES    12    /* usable, of each runner before it can be out */
-#define ATT_RACE_MOST       48    /* usable, of each runner that stays in */
-#define ATT_RACE_LEAST      6     /* a runner with fewer after the last list is left out */
-#define ATT_RACE_LISTS      16    /* lists before the race is decided with what there is */
-#define ATT_RACE_NEAR       1.10  /* only what came this close to the fastest runs */
-#define ATT_RACE_OUT        2.5   /* standard errors behind the fastest: out */
-#define ATT_RACE_TIE        0.005 /* durations this close are equal: fewer channels win */
+#define ATT_RANKING_OF_PAIR 4      /* of one algorithm and protocol: neighbours crowd others out */
+#define ATT_RACE_CANDIDATES 9      /* + NCCL's choice */
+#define ATT_RACE_OF_PAIR    4      /* of one algorithm and protocol */
+#define ATT_RACE_BLOCK      5      /* usable samples of a runner in a row at first */
+#define ATT_RACE_LONG       15     /* ... and later */
+#define ATT_RACE_SAMPLES    12     /* usable, of each runner before it can be out */
+#define ATT_RACE_MOST       480    /* usable, of each runner that stays in */
+#define ATT_RACE_LEAST      6      /* a runner with fewer after the last list is left out */
+#define ATT_RACE_LISTS      64     /* lists before the race is decided with what there is */
+#define ATT_RACE_NEAR       1.10   /* only what came this close to the fastest runs */
+#define ATT_RACE_OUT        2.5    /* standard errors behind the fastest: out */
+#define ATT_RACE_KNOWN      0.0075 /* relative standard error that needs no more samples */
+#define ATT_RACE_TIE        0.005  /* durations this close are equal: fewer channels win */
 
 typedef struct att_ranked {
     att_setting_t setting;
@@ -48,7 +50,7 @@ typedef struct att_runner {
     uint32_t count;
     uint32_t calls;
     uint64_t first_call;
-    double samples_us[ATT_PLAY_SAMPLES];
+    double samples_us[ATT_RACE_MOST];
 } att_runner_t;
 
 /* runners[0] is NCCL's choice. */

@@ -288,7 +288,7 @@ static void comparisons(void **state)
     assert_int_equal(compare((double[]){-.2, -.1, -.1, -.2, -.1, -.1, -.3}, 7, &c),
                      ATT_VERDICT_NONE);
     assert_true(c.upper < 0);
-    c = (att_comparison_t){.looks = ATT_COMPARISON_LOOKS - 1};
+    c = (att_comparison_t){.lists = ATT_COMPARISON_LISTS - 1};
     assert_int_equal(att_comparison_look(&c), ATT_VERDICT_BLIND);
 }
 
