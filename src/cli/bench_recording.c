@@ -302,7 +302,7 @@ static void choose_again(att_recording_t *r)
         return;
     }
     qsort(medians, (size_t)n, sizeof *medians, compare_doubles);
-    int wanted = (int)ceil(r->again_share * n);
+    int wanted = (int)ceil(r->again_share * r->count);
     wanted = wanted < AGAIN_LEAST ? AGAIN_LEAST : wanted;
     double limit = medians[(wanted < n ? wanted : n) - 1];
     free(medians);

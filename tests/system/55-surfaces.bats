@@ -190,3 +190,13 @@ END
     refused 3 'other.json: no file of attune bench --sweep' attune record --from-sweep ./other.json
     refused 3 'surface' attune record --from-sweep "$data/a40-pcie-8-allgather.json"
 }
+
+@test "bench/gpu/record.sh on the host fabric: twice, the second time nothing is left" {
+    export OUT=$CASE_DIR/out
+    BUDGET=60 run timeout 120 "$ATTUNE_ROOT/bench/gpu/record.sh" --fabric --no-build
+    expect_status 0
+    [ "$(ls out/*.json.gz | wc -l)" -eq 8 ] || fail "not 8 surfaces"
+    BUDGET=60 run timeout 120 "$ATTUNE_ROOT/bench/gpu/record.sh" --fabric --no-build
+    expect_status 0
+    [ "$(grep -c 'complete already' <<<"$output")" -eq 8 ] || fail "something was recorded anew"
+}

@@ -8,7 +8,8 @@
  * NCCL's own choice is ring/simple with 2 channels.
  *
  * FAKE_NCCL_WRONG=n makes the first n elements of rank 0's results wrong; FAKE_NCCL_FAIL=rank:call
- * makes that call of that rank fail.
+ * makes that call of that rank fail. FAKE_NCCL_LOG=file: a line for each communicator with what its
+ * NCCL_NTHREADS was.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -109,8 +110,15 @@ EXPORT int ncclCommInitRank(struct comm **comm, int ranks, unique_id id, int ran
     *comm = calloc(1, sizeof **comm);
     (*comm)->rank = rank;
     (*comm)->ranks = ranks;
-    const char *path = getenv("NCCL_TUNER_PLUGIN");
+    const char *path = getenv("NCCL_TUNER_PLUGIN"), *log = getenv("FAKE_NCCL_LOG");
+    const char *threads = getenv("NCCL_NTHREADS"), *anew = getenv("NCCL_NO_CACHE");
     pthread_mutex_lock(&lock);
+    FILE *file = log != NULL ? fopen(log, "a") : NULL;
+    if (file != NULL) {
+        fprintf(file, "threads=%s no_cache=%s\n", threads != NULL ? threads : "-",
+                anew != NULL ? anew : "-");
+        fclose(file);
+    }
     broken = 0;
     if (path != NULL) {
         void *library = dlopen(path, RTLD_NOW);

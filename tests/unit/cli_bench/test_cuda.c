@@ -1,5 +1,7 @@
 /* The CUDA back end, on stand-ins for CUDA (fake_cuda) and for an NCCL that is no host fabric. */
 #include "cli/bench.h"
+#include "cli/bench_record.h"
+#include "surface/surface.h"
 
 #include "cli/bench_device.h"
 #include "cli/bench_nccl.h"
@@ -16,7 +18,7 @@
 
 static char out[1 << 16];
 
-static int bench(const char *line)
+static int command(int (*run)(int, char **), const char *line)
 {
     char words[512], path[] = "/tmp/attune-cuda-XXXXXX", *argv[64] = {(char *)"bench"};
     int argc = 1, file = mkstemp(path);
@@ -29,7 +31,7 @@ static int bench(const char *line)
     int saved_out = dup(1), saved_err = dup(2);
     dup2(file, 1);
     dup2(file, 2);
-    int status = att_bench_main(argc, argv);
+    int status = run(argc, argv);
     fflush(stdout);
     dup2(saved_out, 1);
     dup2(saved_err, 2);
@@ -42,6 +44,11 @@ static int bench(const char *line)
     unsetenv("NCCL_NVLS_ENABLE");
     unsetenv("NCCL_MAX_CTAS");
     return status;
+}
+
+static int bench(const char *line)
+{
+    return command(att_bench_main, line);
 }
 
 static void has(const char *text)
@@ -116,6 +123,57 @@ static void test_errors_of_cuda_are_told_in_its_words(void **state)
     att_device_close(&device);
 }
 
+/* Lines of a file that begin with `text`. */
+static int lines_with(const char *path, const char *text)
+{
+    char line[256];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strncmp(line, text, strlen(text)) == 0;
+    fclose(file);
+    return count;
+}
+
+/* A communicator of each rank for each number of threads, made while the variable says so. */
+static void test_recording_with_other_threads_a_block(void **state)
+{
+    char folder[] = "/tmp/attune-record-XXXXXX", log[64], line[256], file[96];
+    assert_non_null(mkdtemp(folder));
+    snprintf(log, sizeof log, "%s/log", folder);
+    snprintf(line, sizeof line,
+             "allreduce --size-list 4K -t 2 --channels 1,2 --chunks 8K --repeats 2 --again 1 "
+             "--threads-list 96,256 --out %s",
+             folder);
+    setenv("FAKE_NCCL_LOG", log, 1);
+    int status = command(att_record_main, line);
+    unsetenv("FAKE_NCCL_LOG");
+    unsetenv("NCCL_NO_CACHE");
+    if (status != 0)
+        fail_msg("status %d: %s", status, out);
+    assert_int_equal(lines_with(log, "threads=- no_cache=NCCL_NTHREADS,NCCL_LL128_NTHREADS"), 2);
+    assert_int_equal(lines_with(log, "threads=96 "), 2);
+    assert_int_equal(lines_with(log, "threads=256 "), 2);
+    assert_null(getenv("NCCL_NTHREADS"));
+    snprintf(file, sizeof file, "%s/recorded-allreduce-4k.json.gz", folder);
+    struct att_surface *surface;
+    att_subspace_t subspaces[ATT_SURFACE_SUBSPACES];
+    assert_int_equal(att_surface_open(file, &surface, NULL), 0);
+    assert_true(att_surface_space(surface, ATT_COLLECTIVE_ALL_REDUCE, 4096, 0, subspaces) >= 1);
+    assert_int_equal(subspaces[0].threads_min, 96);
+    assert_int_equal(subspaces[0].threads_max, 256);
+    att_surface_close(surface);
+    setenv("FAKE_NCCL_VERSION", "22906", 1);
+    assert_int_equal(command(att_record_main, line), ATT_EUNSUPPORTED);
+    unsetenv("FAKE_NCCL_VERSION");
+    unsetenv("NCCL_NO_CACHE");
+    has("2.29.7 or later is needed");
+    remove(file);
+    remove(log);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_a_sweep_times_with_events),
         cmocka_unit_test(test_wrong_results_on_the_device_are_seen),
         cmocka_unit_test(test_errors_of_cuda_are_told_in_its_words),
+        cmocka_unit_test(test_recording_with_other_threads_a_block),
     };
     return cmocka_run_group_tests_name("cli_bench_cuda", tests, NULL, NULL);
 }
