@@ -25,13 +25,6 @@ const char *att_task_state_name(att_task_state_t state)
 
 /* --- switches --------------------------------------------------------------------------------- */
 
-static void proposed(void *context, const att_schedule_t *schedule)
-{
-    struct att_task *t = context;
-    if (t->shared->folder != NULL)
-        att_run_folder_list(t->shared->folder, t->index, schedule);
-}
-
 static void release_turn(struct att_task *t)
 {
     if (!t->holds_turn)
@@ -41,6 +34,13 @@ static void release_turn(struct att_task *t)
         t->reach->list(t->reach->context, -1);
     else
         att_node_turn_release(&t->shared->turn, t->task->group);
+}
+
+static void proposed(void *context, const att_schedule_t *schedule)
+{
+    struct att_task *t = context;
+    if (t->shared->folder != NULL)
+        att_run_folder_list(t->shared->folder, t->index, schedule);
 }
 
 static void list_over(struct att_task *t)
@@ -147,6 +147,7 @@ void att_task_refuse(struct att_task *t, att_task_state_t state, const char *rea
     if (t->state >= ATT_TASK_OBSERVED && state <= t->state)
         return;
     t->state = state;
+    release_turn(t);
     snprintf(t->reason, sizeof t->reason, "%s", reason);
     char text[64];
     if (state == ATT_TASK_REFUSED)
@@ -283,6 +284,21 @@ static void take_turn(struct att_task *t, uint64_t now_ns)
     t->holds_turn = 1;
 }
 
+/* While the baseline is gathered nobody else may have trials here: with many groups some list is
+ * always in force, and no sample would ever be usable. */
+static void keep_quiet(struct att_task *t, uint64_t now_ns)
+{
+    att_optimizer_status_t status;
+    att_optimizer_status(t->optimizer, &status);
+    if (status.phase == ATT_PHASE_BASELINE && !t->holds_turn && may_take_turn(t, now_ns)) {
+        take_turn(t, now_ns);
+        t->quiet = 1;
+    } else if (status.phase != ATT_PHASE_BASELINE && t->quiet) {
+        t->quiet = 0;
+        release_turn(t);
+    }
+}
+
 static void note_phase(struct att_task *t)
 {
     att_optimizer_status_t status;
@@ -329,10 +345,17 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     /* Records show when every rank is beyond the last fence; only then its lanes are looked at. */
     if (low <= t->sw.last_fence && t->sw.last_fence != 0)
         return 0;
-    if (!att_switch_ready(&t->sw) ||
-        (!t->plan_waiting && att_optimizer_plan(t->optimizer, run_us, &t->plan) == 0))
+    if (!att_switch_ready(&t->sw))
         return 0;
+    if (!t->plan_waiting && att_optimizer_plan(t->optimizer, run_us, &t->plan) == 0) {
+        keep_quiet(t, now_ns);
+        return 0;
+    }
     t->plan_waiting = 1;
+    if (t->quiet) { /* the baseline is there: others may have waited for the turn */
+        t->quiet = 0;
+        release_turn(t);
+    }
     if (!may_take_turn(t, now_ns))
         return 0;
     t->plan_waiting = 0;

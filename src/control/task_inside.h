@@ -37,6 +37,7 @@ struct att_task {
     uint64_t list_since_ns; /* last progress of the list in force */
     uint64_t low;           /* calls below it have run on every rank */
     int holds_turn;
+    int quiet; /* it holds the turn to gather its baseline */
     uint16_t channels_on_trial;
     att_phase_t phase_seen;
 };
