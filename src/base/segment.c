@@ -286,6 +286,19 @@ unlock:
     return status;
 }
 
+/* Drop our locks first: of two who go at the same time one then sees that nobody is left. */
+void att_segment_let_go(struct att_segment *segment)
+{
+    if (segment->pid != getpid()) /* in a forked child the lock is not ours */
+        return;
+    struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 2};
+    struct stat by_path, by_fd;
+    if (fcntl(segment->fd, F_SETLK, &all) == 0 && !locked_by_others(segment->fd, LOCK_AGENT) &&
+        !locked_by_others(segment->fd, LOCK_HOOK) && stat(segment->path, &by_path) == 0 &&
+        fstat(segment->fd, &by_fd) == 0 && by_path.st_ino == by_fd.st_ino)
+        unlink(segment->path);
+}
+
 void att_segment_close(struct att_segment *segment)
 {
     if (segment == NULL)
@@ -299,14 +312,7 @@ void att_segment_close(struct att_segment *segment)
     while (*link != segment)
         link = &(*link)->next;
     *link = segment->next;
-    /* In a forked child the lock is not ours: only unmap. */
-    if (segment->pid == getpid() && !locked_by_others(segment->fd, LOCK_AGENT) &&
-        !locked_by_others(segment->fd, LOCK_HOOK)) {
-        struct stat by_path, by_fd;
-        if (stat(segment->path, &by_path) == 0 && fstat(segment->fd, &by_fd) == 0 &&
-            by_path.st_ino == by_fd.st_ino)
-            unlink(segment->path);
-    }
+    att_segment_let_go(segment);
     munmap(segment->memory, sizeof *segment->memory);
     close(segment->fd);
     pthread_mutex_unlock(&open_lock);

@@ -161,15 +161,15 @@ typedef struct att_segment_task {
     uint32_t collective;  /* att_collective_t */
     uint32_t legal_pairs; /* ATT_PAIR_BIT()s that are not IGNORE in NCCL's cost table */
     uint64_t bytes;
-    float cost_us[ATT_PAIR_COUNT]; /* NCCL's table at the first call, negative = IGNORE */
-    uint32_t home_task;             /* its index in the home's segment, when `copied` */
+    float cost_us[ATT_PAIR_COUNT];      /* NCCL's table at the first call, negative = IGNORE */
+    uint32_t home_task;                 /* its index in the home's segment, when `copied` */
     _Alignas(64) _Atomic uint64_t home; /* (txn << 2) | att_home_state_t, see fence.h */
     _Atomic uint64_t prepared;          /* txn of the schedule below */
-    _Atomic uint64_t seat; /* time in ns until which one rank here asks the home, 0 = nobody */
+    _Atomic uint64_t seat;   /* time in ns until which one rank here asks the home, 0 = nobody */
     _Atomic uint32_t copied; /* 1: `home` is this node's copy, the home word is on another node */
     uint32_t reserved;
-    att_schedule_t schedule;            /* written by the agent while no lane can read it */
-    att_setting_t incumbent;            /* last entry of the last committed list */
+    att_schedule_t schedule; /* written by the agent while no lane can read it */
+    att_setting_t incumbent; /* last entry of the last committed list */
 } att_segment_task_t;
 
 typedef struct att_segment_lane {
@@ -246,6 +246,9 @@ int att_segment_open(const att_segment_name_t *name, att_segment_role_t role,
                      struct att_segment **segment, att_error_t *error);
 /* Unmap at the last close; the file is removed when nobody else holds a lock. NULL is fine. */
 void att_segment_close(struct att_segment *segment);
+/* What comes of that for the others, without unmapping: drop the locks and remove the file when
+ * nobody else holds one. For a process that ends while its threads may still touch the memory. */
+void att_segment_let_go(struct att_segment *segment);
 
 att_segment_memory_t *att_segment_memory(struct att_segment *segment);
 const char *att_segment_file(const struct att_segment *segment);

@@ -116,6 +116,5 @@ __attribute__((destructor)) static void leave(void)
     att_context_flush_all();
     atomic_store_explicit(&att_hook_stopped, true, memory_order_relaxed);
     atomic_store(&hook.process->state, ATT_ENTRY_RETIRED);
-    if (!att_segment_agent_alive(hook.segment) && !att_segment_hooks_alive(hook.segment))
-        unlink(att_segment_file(hook.segment));
+    att_segment_let_go(hook.segment);
 }

@@ -43,6 +43,50 @@ static void path_is_checked(void **state)
     assert_int_equal(att_segment_path(&none, path, sizeof path, &error), -ATT_EUSAGE);
 }
 
+/* In a child: attach, say so, wait for the gate to close, go. */
+static void attach_and_go(int ready, int gate, int close_it)
+{
+    struct att_segment *mine;
+    char byte = 'r';
+    if (att_segment_open(&name, ATT_SEGMENT_HOOK, &mine, NULL) != ATT_OK ||
+        write(ready, &byte, 1) != 1 || read(gate, &byte, 1) != 0)
+        _exit(1);
+    if (close_it)
+        att_segment_close(mine);
+    else
+        att_segment_let_go(mine);
+    _exit(0);
+}
+
+/* Two who go at the same moment: each could see the other still there, and neither remove the file.
+ */
+static void two_leave_at_once(void **state)
+{
+    (void)state;
+    char path[256], byte;
+    assert_int_equal(att_segment_path(&name, path, sizeof path, NULL), ATT_OK);
+    for (int turn = 0; turn < 200; turn++) {
+        int gate[2], ready[2], status = 1;
+        assert_int_equal(pipe(gate) | pipe(ready), 0);
+        for (int c = 0; c < 2; c++)
+            if (fork() == 0) {
+                close(gate[1]);
+                attach_and_go(ready[1], gate[0], turn % 2);
+            }
+        for (int c = 0; c < 2; c++)
+            assert_int_equal(read(ready[0], &byte, 1), 1);
+        close(gate[1]);
+        for (int c = 0; c < 2; c++) {
+            assert_true(wait(&status) > 0);
+            assert_int_equal(status, 0);
+        }
+        close(gate[0]);
+        close(ready[0]);
+        close(ready[1]);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+}
+
 static void last_close_removes(void **state)
 {
     (void)state;
@@ -217,15 +261,11 @@ static void ring_drops_and_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(path_is_checked),
-        cmocka_unit_test(last_close_removes),
-        cmocka_unit_test(one_agent_only),
-        cmocka_unit_test(stale_is_replaced),
-        cmocka_unit_test(sweep_removes_the_dead_only),
-        cmocka_unit_test(other_layout_is_refused),
-        cmocka_unit_test(no_room_is_an_error),
-        cmocka_unit_test(tables_find_and_fill),
-        cmocka_unit_test(ring_drops_and_counts),
+        cmocka_unit_test(path_is_checked),         cmocka_unit_test(two_leave_at_once),
+        cmocka_unit_test(last_close_removes),      cmocka_unit_test(one_agent_only),
+        cmocka_unit_test(stale_is_replaced),       cmocka_unit_test(sweep_removes_the_dead_only),
+        cmocka_unit_test(other_layout_is_refused), cmocka_unit_test(no_room_is_an_error),
+        cmocka_unit_test(tables_find_and_fill),    cmocka_unit_test(ring_drops_and_counts),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
