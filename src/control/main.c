@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "base/segment.h"
 #include "control/agent.h"
 #include "base/step.h"
 #include "control/messenger.h"
@@ -9,9 +10,11 @@
 #include "search/strategy_host.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <mpi.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,10 @@
 #include <unistd.h>
 
 #define STRATEGY_DEADLINE_S 10.0
+/* Longest waits at the end: for the other agents, which may be dead; for training processes that
+ * end with us. */
+#define GOODBYE_S 3
+#define LINGER_S  2
 
 static volatile sig_atomic_t stop;
 
@@ -58,6 +65,35 @@ static int take_ready_fd(int *argc, char **argv)
     return -1;
 }
 
+/* Who closes the segment last removes it, but training processes may be killed and close nothing:
+ * stay for a moment after the end to remove what they leave. Slurm ends a cancelled step's
+ * processes all at once, us included: then the name goes now, and the memory with its last user. */
+static void clean_up(const att_config_t *config, pid_t starter)
+{
+    char path[PATH_MAX];
+    att_segment_name_t name = {config->shm_dir, config->run_id, config->node};
+    if (att_segment_path(&name, path, sizeof path, NULL) != ATT_OK)
+        return;
+    const char *step = getenv("SLURM_STEP_ID");
+    bool cancelled = stop == SIGTERM && starter == 0 && step != NULL && step[0] != '\0';
+    if (cancelled)
+        unlink(path);
+    uint64_t until_ns = att_clock_ns() + LINGER_S * 1000000000ull;
+    while (access(path, F_OK) == 0 && att_clock_ns() < until_ns) {
+        if (att_segment_sweep(config->shm_dir) == 0)
+            att_clock_sleep_ns(20000000);
+    }
+}
+
+/* The segment is closed and the report written: nothing is lost by leaving. */
+static void on_alarm(int number)
+{
+    static const char text[] = "attuned: warning: another agent does not answer at the end: it is "
+                               "dead or was stopped alone\n";
+    ssize_t written = write(2, text, sizeof text - 1);
+    _exit(written < 0 ? ATT_ESYSTEM : ATT_ETIMEOUT);
+}
+
 static void serve(struct att_agent *agent, pid_t starter)
 {
     while (!stop) {
@@ -71,8 +107,22 @@ static void serve(struct att_agent *agent, pid_t starter)
     }
 }
 
+#if defined(OPEN_MPI)
+#define STRING_OF(number) #number
+#define DOTTED(a, b, c)   STRING_OF(a) "." STRING_OF(b) "." STRING_OF(c)
+#define BUILT_WITH        "Open MPI " DOTTED(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
+#elif defined(MPICH_VERSION)
+#define BUILT_WITH "MPICH " MPICH_VERSION
+#else
+#define BUILT_WITH "unknown MPI"
+#endif
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("attuned %s (%s)\n", ATTUNE_VERSION, BUILT_WITH);
+        return 0;
+    }
     att_log_set_name("attuned");
     int ready_fd = take_ready_fd(&argc, argv);
     pid_t starter = ready_fd >= 0 ? getppid() : 0;
@@ -104,13 +154,15 @@ int main(int argc, char **argv)
     if (status != ATT_OK)
         return fail(ready_fd, status, &error);
 
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGUSR1, &action, NULL); /* a job may end while its sidecar still begins */
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     /* MPI installs handlers of its own: ours come after. */
-    struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL); /* srun and mpirun pass it on, and do not die of it */
     signal(SIGPIPE, SIG_IGN);
 
     struct att_messenger *messenger = NULL;
@@ -135,11 +187,15 @@ int main(int argc, char **argv)
     serve(agent, starter);
     att_agent_finish(agent);
     att_agent_destroy(agent);
+    signal(SIGALRM, on_alarm);
+    alarm(GOODBYE_S);
     att_pinger_destroy(pinger);
     att_messenger_destroy(messenger);
     att_strategy_host_destroy(host);
     att_step_close();
-    att_config_free(&config);
     MPI_Finalize();
+    alarm(0);
+    clean_up(&config, starter);
+    att_config_free(&config);
     return 0;
 }
