@@ -1,5 +1,6 @@
 #include "fabric/report.h"
 
+#include "fabric/device.h"
 #include "fabric/error.h"
 
 #include <errno.h>
@@ -43,7 +44,9 @@ static void write_report(void)
                   total.setup ? total.setup->load_name : NULL, "ranks", total.ranks, "calls",
                   (json_int_t)total.calls, "mismatches", (json_int_t)total.mismatches);
     char path[1024], temporary[1040];
-    snprintf(path, sizeof path, "%s/fabric-%d.json", directory, (int)getpid());
+    /* Process ids repeat over nodes and containers that share the folder. */
+    snprintf(path, sizeof path, "%s/fabric-%d-%08x.json", directory, (int)getpid(),
+             (unsigned)att_device_process());
     snprintf(temporary, sizeof temporary, "%s.new", path);
     if (!root || json_dump_file(root, temporary, JSON_COMPACT) || rename(temporary, path))
         att_fabric_error(ncclSystemError, "cannot write %s: %s", path, strerror(errno));

@@ -4,6 +4,7 @@
  */
 #include "ranks.h"
 
+#include <glob.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,9 +67,13 @@ static void body(rank_t *rank)
 /* A member of the report of this process. */
 static json_t *report(void)
 {
-    char path[256];
-    snprintf(path, sizeof path, "%s/fabric-%d.json", folder, (int)getpid());
-    json_t *root = json_load_file(path, 0, NULL);
+    char pattern[256];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/fabric-%d-*.json", folder, (int)getpid());
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    json_t *root = json_load_file(found.gl_pathv[0], 0, NULL);
+    globfree(&found);
     assert_non_null(root);
     return root;
 }
