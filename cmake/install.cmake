@@ -35,6 +35,10 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/data/suite.json)
     install(FILES data/suite.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 endif()
 install(FILES data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
+# Job scripts: companion.sh is sourced, the rest is run or submitted.
+file(GLOB JOBS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/jobs/*.sbatch ${CMAKE_SOURCE_DIR}/jobs/*.salloc
+    ${CMAKE_SOURCE_DIR}/jobs/*.sh)
+install(PROGRAMS ${JOBS} DESTINATION ${CMAKE_INSTALL_DATADIR}/attune/jobs)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_file(attune.pc.in ${CMAKE_BINARY_DIR}/attune.pc @ONLY)

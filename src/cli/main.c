@@ -5,6 +5,7 @@
 #include "cli/plugins.h"
 #include "cli/run.h"
 #include "cli/sim.h"
+#include "cli/slurm.h"
 #include "cli/surfaces.h"
 #include "cli/stragglers.h"
 #include "cli/trace.h"
@@ -35,6 +36,7 @@ static const struct {
      "say which ranks arrive late, since when, and what it costs"},
     {"surfaces", att_surfaces_main, "list surfaces: what they answer, their optimum, their shape"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
+    {"slurm", att_slurm_main, "print the command lines that start a job under Slurm"},
     {"info", att_info_main, "show version, paths and every option"},
     {"version", show_version, "show the version"},
     {"help", show_help, "show this, or the help of a command"},

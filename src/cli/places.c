@@ -68,5 +68,13 @@ int att_places_find(att_places_t *places, att_error_t *error)
         *strrchr(library, '/') = '\0';
         snprintf(places->fabric, sizeof places->fabric, "%s", library);
     }
+
+    char script[PATH_MAX] = "";
+    look(script, places->jobs_searched, size, "companion.sh", "%s/../share/attune/jobs", bin);
+    look(script, places->jobs_searched, size, "companion.sh", "%s", ATTUNE_SOURCE_JOBS);
+    if (script[0] != '\0') {
+        *strrchr(script, '/') = '\0';
+        snprintf(places->jobs, sizeof places->jobs, "%s", script);
+    }
     return ATT_OK;
 }

@@ -15,9 +15,11 @@ typedef struct att_places {
     char sidecar[PATH_MAX]; /* attuned */
     char hook[PATH_MAX];    /* libattune-nccl.so */
     char fabric[PATH_MAX];  /* folder with the host fabric's libnccl.so.2 */
+    char jobs[PATH_MAX];    /* folder with the launch scripts */
     char sidecar_searched[1024];
     char hook_searched[1024];
     char fabric_searched[1024];
+    char jobs_searched[1024];
 } att_places_t;
 
 /* -ATT_ESYSTEM when the program's own file is not known (no /proc). */

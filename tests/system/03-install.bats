@@ -15,7 +15,7 @@ setup() {
 
 @test "everything is there" {
     local file
-    for file in bin/attune include/attune/strategy.h share/attune/surfaces \
+    for file in bin/attune include/attune/strategy.h share/attune/surfaces share/attune/jobs/companion.sh \
         share/man/man7/attune.7 share/doc/attune/LICENSE; do
         [ -e "moved/$file" ] || fail "$file is missing"
     done
@@ -31,6 +31,8 @@ setup() {
     run attune --version
     expect_status 0
     expect_output "$(cat "$ATTUNE_ROOT/VERSION")"
+    run attune slurm --jobs
+    [ "$output" = "$PWD/moved/share/attune/jobs" ] || fail "not the installed scripts"
     run attune plugins
     expect_status 0
     expect_output "$PWD/moved|random"
