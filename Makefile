@@ -4,12 +4,13 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-deep bench sim install clean packages build
+.PHONY: help demo check check-deep test-slurm bench sim install clean packages build
 
 help:
 	@echo 'make demo        build attune, tune modelled and real collectives with it (no GPU needed)'
 	@echo 'make check       unit and system tests, also with address and undefined-behaviour checks'
 	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
+	@echo 'make test-slurm  jobs on clusters of virtual nodes with a real Slurm (FULL=1: 50 runs in a row)'
 	@echo 'make sim         strategies against each other on every surface: build/sim/suite.json (SEEDS=10 quick)'
 	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json'
 	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
@@ -31,6 +32,9 @@ check: packages
 
 check-deep: packages
 	@tests/check deep
+
+test-slurm: packages
+	@tests/check slurm
 
 bench: build
 	@cmake --build build/release --target bench-hook
