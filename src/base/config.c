@@ -51,6 +51,8 @@ const att_option_row_t att_option_rows[] = {
      "count and time the calls, change nothing", "Search"},
     {"apply", "ATTUNE_APPLY", ATT_OPTION_STRING, BOTH, FIELD(apply), "", "RUN", NULL, 0, 0,
      "use the settings of this finished run's folder, do not search", "Search"},
+    {"quarantine", "ATTUNE_QUARANTINE", ATT_OPTION_STRING, BOTH, FIELD(quarantine), "", "RUN", NULL,
+     0, 0, "never try what was on trial when this run ended badly (its folder)", "Search"},
     {"watch", "ATTUNE_WATCH", ATT_OPTION_REAL, BOTH, FIELD(watch_s), "1", "SECONDS", NULL, 0,
      YEAR_S, "interval in seconds at which settled tasks are checked for drift; 0 = off", "Search"},
 

@@ -14,19 +14,33 @@ static _Atomic int threshold = -1;
 static char program[32] = "attune";
 static int file = -1;
 
+static int level_of(const char *name)
+{
+    static const char *const words[] = {"error", "warn", "info", "debug"};
+    for (int i = 0; i < 4; i++)
+        if (strcasecmp(name, words[i]) == 0)
+            return i;
+    return -1;
+}
+
 att_log_level_t att_log_level(void)
 {
     int level = atomic_load_explicit(&threshold, memory_order_relaxed);
     if (level >= 0)
         return (att_log_level_t)level;
-    level = ATT_LOG_WARN;
     const char *text = getenv("ATTUNE_LOG");
-    static const char *const words[] = {"error", "warn", "info", "debug"};
-    for (int i = 0; text != NULL && i < 4; i++)
-        if (strcasecmp(text, words[i]) == 0)
-            level = i;
+    level = text != NULL ? level_of(text) : -1;
+    if (level < 0)
+        level = ATT_LOG_WARN;
     atomic_store_explicit(&threshold, level, memory_order_relaxed);
     return (att_log_level_t)level;
+}
+
+void att_log_set_level_name(const char *name)
+{
+    int level = level_of(name);
+    if (level >= 0)
+        att_log_set_level((att_log_level_t)level);
 }
 
 void att_log_set_level(att_log_level_t level)

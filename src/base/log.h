@@ -18,6 +18,8 @@ typedef enum att_log_level {
 /* Threshold from ATTUNE_LOG (error, warn, info, debug; default warn), read at first use. */
 att_log_level_t att_log_level(void);
 void att_log_set_level(att_log_level_t level);
+/* The level of that name; one that is none changes nothing. */
+void att_log_set_level_name(const char *name);
 /* Prefix after "attune", for example "attuned"; copied, at most 31 bytes. */
 void att_log_set_name(const char *name);
 /* Also append every line to this file (NULL stops). Returns 0 or -ATT_ESYSTEM. */

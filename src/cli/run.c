@@ -120,6 +120,22 @@ static void watch_job(run_t *run)
     att_progress_clear(&progress);
 }
 
+/* Perhaps a setting on trial was to blame. */
+static void suspect(const run_t *run, const att_tasks_t *tasks)
+{
+    int searching = 0;
+    for (size_t i = 0; i < tasks->count; i++)
+        searching += strcmp(tasks->rows[i].phase, "search") == 0 ||
+                     strcmp(tasks->rows[i].phase, "final") == 0 ||
+                     strcmp(tasks->rows[i].phase, "guard") == 0;
+    if (run->job.exit_status != 0 && searching > 0)
+        att_log(
+            ATT_LOG_WARN,
+            "the command failed while %d tasks were being tuned; to leave out what was on trial "
+            "then: attune run --quarantine %s -- ...",
+            searching, run->config.run_dir);
+}
+
 static void print_summary(const run_t *run, const att_summary_t *summary, FILE *out)
 {
     att_summary_print(summary, out);
@@ -162,6 +178,7 @@ static void report(run_t *run)
         fputc('\n', stderr);
         print_summary(run, &summary, stderr);
     }
+    suspect(run, &tasks);
     att_tasks_free(&tasks);
 }
 
@@ -224,10 +241,7 @@ int att_run_main(int argc, char **argv)
         att_log(ATT_LOG_ERROR, "no command; use: attune run [options] -- command [argument...]");
         goto free_config;
     }
-    static const char *const levels[] = {"error", "warn", "info", "debug"};
-    for (int i = 0; i < 4; i++)
-        if (strcmp(run.config.log, levels[i]) == 0)
-            att_log_set_level((att_log_level_t)i);
+    att_log_set_level_name(run.config.log);
     if (att_run_check(&run.config, &run.places, &error) != ATT_OK) {
         refuse(&error);
         goto free_config;

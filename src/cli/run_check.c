@@ -7,6 +7,7 @@
 #include "profile/trace_mode.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 
 static int check_places(const att_config_t *config, att_places_t *places, att_error_t *error)
@@ -95,6 +96,23 @@ free_folder:
     return rc;
 }
 
+static int check_quarantine(att_config_t *config, att_error_t *error)
+{
+    char path[PATH_MAX + 16];
+    if (config->quarantine[0] == '\0')
+        return ATT_OK;
+    char *folder = realpath(config->quarantine, NULL);
+    if (folder == NULL)
+        return att_fail_errno(error, "--quarantine: %s", config->quarantine);
+    snprintf(path, sizeof path, "%s/lists.jsonl", folder);
+    int rc =
+        access(path, R_OK) == 0
+            ? att_config_set(config, "quarantine", folder, "--quarantine", error)
+            : att_fail(error, ATT_ENOENT, "--quarantine: %s: no run folder (lists.jsonl)", folder);
+    free(folder);
+    return rc;
+}
+
 int att_run_check(att_config_t *config, att_places_t *places, att_error_t *error)
 {
     int rc = att_job_environment_check(error);
@@ -107,6 +125,8 @@ int att_run_check(att_config_t *config, att_places_t *places, att_error_t *error
     att_trace_mode_t trace;
     if (rc == ATT_OK)
         rc = att_trace_mode_parse(config->trace, "--trace", &trace, error);
+    if (rc == ATT_OK)
+        rc = check_quarantine(config, error);
     if (rc == ATT_OK)
         rc = check_places(config, places, error);
     return rc;

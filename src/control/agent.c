@@ -7,6 +7,7 @@
 #include "control/node.h"
 #include "control/pace.h"
 #include "control/peers.h"
+#include "control/quarantine.h"
 #include "control/run_folder.h"
 #include "control/task.h"
 #include "control/timeline.h"
@@ -44,6 +45,7 @@ struct att_agent {
     struct att_timeline *timeline;
     struct att_run_folder *folder;
     struct att_applied *applied;
+    struct att_quarantine *quarantine;
     att_task_shared_t shared;
     group_t groups[ATT_GROUPS];
     struct att_task *tasks[ATT_TASKS];
@@ -81,6 +83,8 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
     int status = ATT_OK;
     if (config->apply[0] != '\0')
         status = att_applied_read(config->apply, &agent->applied, error);
+    if (status == ATT_OK && config->quarantine[0] != '\0')
+        status = att_quarantine_read(config->quarantine, &agent->quarantine, error);
     /* With several agents only the first writes the folder. */
     if (status == ATT_OK && config->run_dir[0] != '\0' && att_messenger_self(messenger) == 0)
         status = att_run_folder_open(config->run_dir, &agent->folder, error);
@@ -109,6 +113,7 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
                                         .config = config,
                                         .folder = agent->folder,
                                         .applied = agent->applied,
+                                        .quarantine = agent->quarantine,
                                         .started_ns = att_clock_ns()};
     att_node_turn_init(&agent->shared.turn);
     agent->watch_from_ns = agent->shared.started_ns;
@@ -383,5 +388,6 @@ void att_agent_destroy(struct att_agent *agent)
     att_segment_close(agent->segment);
     att_run_folder_close(agent->folder);
     att_applied_free(agent->applied);
+    att_quarantine_free(agent->quarantine);
     free(agent);
 }

@@ -1,6 +1,7 @@
 #include "control/applied.h"
 
 #include "base/names.h"
+#include "control/setting_json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,50 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int knob(const json_t *object, const char *name, int (*parse)(const char *), int *value)
-{
-    const json_t *field = json_object_get(object, name);
-    int number = json_is_string(field) ? parse(json_string_value(field)) : -2;
-    *value = number;
-    return number == -2;
-}
-
-static int number(const json_t *object, const char *name, uint64_t largest, uint64_t *value)
-{
-    const json_t *field = json_object_get(object, name);
-    if (!json_is_integer(field) || json_integer_value(field) < 0 ||
-        (uint64_t)json_integer_value(field) > largest)
-        return 1;
-    *value = (uint64_t)json_integer_value(field);
-    return 0;
-}
-
-static int read_setting(const json_t *object, att_setting_t *setting)
-{
-    int algorithm, protocol, transport;
-    uint64_t channels, threads, chunk;
-    if (knob(object, "algorithm", att_algorithm_parse, &algorithm) ||
-        knob(object, "protocol", att_protocol_parse, &protocol) ||
-        knob(object, "transport", att_transport_parse, &transport) ||
-        number(object, "channels", 1024, &channels) || number(object, "threads", 4096, &threads) ||
-        number(object, "chunk", UINT32_MAX, &chunk))
-        return 1;
-    *setting = (att_setting_t){.algorithm = (int8_t)algorithm,
-                               .protocol = (int8_t)protocol,
-                               .transport = (int8_t)transport,
-                               .channels = (uint16_t)channels,
-                               .threads = (uint16_t)threads,
-                               .chunk_bytes = (uint32_t)chunk};
-    return 0;
-}
-
 static int read_row(const json_t *object, att_applied_row_t *row)
 {
     uint64_t ranks, nodes;
     const char *word = json_string_value(json_object_get(object, "collective"));
     int collective = att_collective_parse(word);
-    if (collective < 0 || number(object, "bytes", UINT64_MAX >> 1, &row->bytes) ||
-        number(object, "ranks", INT32_MAX, &ranks) || number(object, "nodes", INT32_MAX, &nodes))
+    if (collective < 0 || att_json_number(object, "bytes", UINT64_MAX >> 1, &row->bytes) ||
+        att_json_number(object, "ranks", INT32_MAX, &ranks) ||
+        att_json_number(object, "nodes", INT32_MAX, &nodes))
         return 1;
     row->collective = (uint32_t)collective;
     row->ranks = (uint32_t)ranks;
@@ -61,8 +26,8 @@ static int read_row(const json_t *object, att_applied_row_t *row)
         row->setting = ATT_SETTING_KEEP;
         return 0;
     }
-    return read_setting(json_object_get(json_object_get(object, "tuned"), "setting"),
-                        &row->setting);
+    return att_setting_of_json(json_object_get(json_object_get(object, "tuned"), "setting"),
+                               &row->setting);
 }
 
 int att_applied_read(const char *run, struct att_applied **out, att_error_t *error)
@@ -80,9 +45,9 @@ int att_applied_read(const char *run, struct att_applied **out, att_error_t *err
     int status = ATT_OK;
     if (applied == NULL) {
         status = att_fail(error, ATT_ENOMEM, "no memory");
-    } else if (number(root, "version", 1, &version) || version != 1) {
+    } else if (att_json_number(root, "version", 1, &version) || version != 1) {
         status = att_fail(error, ATT_EVERSION, "--apply %s: tasks.json is not of version 1", run);
-    } else if (number(root, "nccl_version", UINT32_MAX, &nccl) || !json_is_array(tasks)) {
+    } else if (att_json_number(root, "nccl_version", UINT32_MAX, &nccl) || !json_is_array(tasks)) {
         status =
             att_fail(error, ATT_EINPUT, "--apply %s: tasks.json lacks nccl_version or tasks", run);
     } else {
@@ -113,23 +78,22 @@ void att_applied_free(struct att_applied *applied)
     free(applied);
 }
 
-int att_applied_find(const struct att_applied *applied, uint32_t nccl_version, const char *device,
-                     uint32_t collective, uint64_t bytes, uint32_t ranks, uint32_t nodes,
+int att_applied_find(const struct att_applied *applied, const att_identity_t *task,
                      att_setting_t *setting, att_error_t *error)
 {
-    if (applied->nccl_version != nccl_version)
+    if (applied->nccl_version != task->nccl_version)
         return att_fail(error, ATT_EMISMATCH, "the run was made with NCCL %u, this is NCCL %u",
-                        applied->nccl_version, nccl_version);
-    if (strcmp(applied->device, device) != 0)
+                        applied->nccl_version, task->nccl_version);
+    if (strcmp(applied->device, task->device) != 0)
         return att_fail(error, ATT_EMISMATCH, "the run was made on '%s', this is '%s'",
-                        applied->device, device);
+                        applied->device, task->device);
     const att_applied_row_t *near = NULL;
     for (uint32_t i = 0; i < applied->count; i++) {
         const att_applied_row_t *row = &applied->rows[i];
-        if (row->collective != collective || row->bytes != bytes)
+        if (row->collective != task->collective || row->bytes != task->bytes)
             continue;
         near = row;
-        if (row->ranks == ranks && row->nodes == nodes) {
+        if (row->ranks == task->ranks && row->nodes == task->nodes) {
             *setting = row->setting;
             return ATT_OK;
         }
@@ -137,7 +101,7 @@ int att_applied_find(const struct att_applied *applied, uint32_t nccl_version, c
     if (near != NULL)
         return att_fail(error, ATT_EMISMATCH,
                         "the run had %u ranks on %u nodes, this group has %u ranks on %u nodes",
-                        near->ranks, near->nodes, ranks, nodes);
+                        near->ranks, near->nodes, task->ranks, task->nodes);
     return att_fail(error, ATT_ENOENT, "the run has no %s of %" PRIu64 " bytes",
-                    att_collective_name((int)collective), bytes);
+                    att_collective_name((int)task->collective), task->bytes);
 }

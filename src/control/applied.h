@@ -6,6 +6,7 @@
 
 #include "attune/setting.h"
 #include "base/status.h"
+#include "control/identity.h"
 
 #include <stdint.h>
 
@@ -27,8 +28,7 @@ int att_applied_read(const char *run, struct att_applied **applied, att_error_t 
 void att_applied_free(struct att_applied *applied); /* NULL is fine */
 /* 0 and the setting, or the reason in `error`: -ATT_EMISMATCH (NCCL version, device), -ATT_ENOENT
  * (no such collective, bytes, ranks and nodes in the run). */
-int att_applied_find(const struct att_applied *applied, uint32_t nccl_version, const char *device,
-                     uint32_t collective, uint64_t bytes, uint32_t ranks, uint32_t nodes,
+int att_applied_find(const struct att_applied *applied, const att_identity_t *task,
                      att_setting_t *setting, att_error_t *error);
 
 #endif

@@ -143,6 +143,8 @@ int main(int argc, char **argv)
         status = att_fail(&error, ATT_EUSAGE, "unexpected argument '%s': see attuned --help",
                           argv[next]);
     if (status == ATT_OK)
+        att_log_set_level_name(config.log);
+    if (status == ATT_OK)
         status = att_step_init(config.debug_steps, &error);
     struct att_strategy_host *host = NULL;
     /* Before MPI, threads and the segment: the strategies' process must share none of them. */

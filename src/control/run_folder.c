@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/names.h"
+#include "control/setting_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -68,14 +69,6 @@ void att_run_folder_close(struct att_run_folder *folder)
     free(folder);
 }
 
-static json_t *setting_json(att_setting_t s)
-{
-    return json_pack("{s:s,s:s,s:s,s:i,s:i,s:I}", "algorithm", att_algorithm_name(s.algorithm),
-                     "protocol", att_protocol_name(s.protocol), "transport",
-                     att_transport_name(s.transport), "channels", (int)s.channels, "threads",
-                     (int)s.threads, "chunk", (json_int_t)s.chunk_bytes);
-}
-
 static void group_text(uint64_t hash, char text[24])
 {
     snprintf(text, 24, "0x%" PRIx64, hash);
@@ -105,7 +98,7 @@ void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t
         (double)(att_clock_ns() - folder->opened_ns) * 1e-9, "group", group, "collective",
         att_collective_name((int)task->collective), "bytes", (json_int_t)task->bytes, "trial",
         (json_int_t)trial->number, "phase", att_phase_name(trial->phase), "setting",
-        setting_json(trial->setting), "first_call", (json_int_t)trial->first_call, "calls",
+        att_setting_to_json(trial->setting), "first_call", (json_int_t)trial->first_call, "calls",
         (json_int_t)trial->calls, "outcome", outcome_name(trial->result.outcome), "median_us",
         rounded(trial->result.median_us), "baseline_us", rounded(trial->result.baseline_median_us),
         "samples_us", samples);
@@ -116,7 +109,16 @@ void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t
     json_decref(line);
 }
 
-void att_run_folder_list(struct att_run_folder *folder, uint32_t task,
+static void write_line(FILE *file, json_t *line)
+{
+    if (line == NULL)
+        return;
+    json_dumpf(line, file, JSON_COMPACT);
+    fputc('\n', file);
+    json_decref(line);
+}
+
+void att_run_folder_list(struct att_run_folder *folder, uint32_t index, const att_identity_t *task,
                          const att_schedule_t *schedule)
 {
     json_t *entries = json_array();
@@ -124,14 +126,20 @@ void att_run_folder_list(struct att_run_folder *folder, uint32_t task,
         json_array_append_new(entries,
                               json_pack("{s:I,s:o}", "first_call",
                                         (json_int_t)schedule->entries[i].first_call, "setting",
-                                        setting_json(schedule->entries[i].setting)));
-    json_t *line = json_pack("{s:I,s:I,s:o}", "task", (json_int_t)task, "txn",
-                             (json_int_t)schedule->txn, "entries", entries);
-    if (line == NULL)
-        return;
-    json_dumpf(line, folder->lists, JSON_COMPACT);
-    fputc('\n', folder->lists);
-    json_decref(line);
+                                        att_setting_to_json(schedule->entries[i].setting)));
+    write_line(folder->lists,
+               json_pack("{s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:s,s:o}", "task", (json_int_t)index, "txn",
+                         (json_int_t)schedule->txn, "collective",
+                         att_collective_name((int)task->collective), "bytes",
+                         (json_int_t)task->bytes, "ranks", (json_int_t)task->ranks, "nodes",
+                         (json_int_t)task->nodes, "nccl_version", (json_int_t)task->nccl_version,
+                         "device", task->device, "entries", entries));
+}
+
+void att_run_folder_list_over(struct att_run_folder *folder, uint32_t index, uint32_t txn)
+{
+    write_line(folder->lists, json_pack("{s:I,s:I,s:b}", "task", (json_int_t)index, "txn",
+                                        (json_int_t)txn, "over", 1));
 }
 
 static json_t *task_json(const att_task_report_t *t)
@@ -152,11 +160,11 @@ static json_t *task_json(const att_task_report_t *t)
         (json_int_t)t->aborts, "calls_seen", (json_int_t)t->calls_seen, "lost", (json_int_t)t->lost,
         "disturbed", (json_int_t)t->disturbed, "reduction", att_reduction_name(t->reduction),
         "lost_us", rounded(t->lost_us), "gain_lower", t->status.gain_lower);
-    json_t *sides = json_pack("{s:{s:o,s:f,s:I},s:{s:o,s:f,s:I}}", "default", "setting",
-                              setting_json(t->native), "median_us", rounded(t->status.baseline_us),
-                              "samples", (json_int_t)t->status.baseline_samples, "tuned", "setting",
-                              setting_json(t->tuned), "median_us", rounded(tuned_us), "samples",
-                              (json_int_t)t->status.tuned_samples);
+    json_t *sides = json_pack(
+        "{s:{s:o,s:f,s:I},s:{s:o,s:f,s:I}}", "default", "setting", att_setting_to_json(t->native),
+        "median_us", rounded(t->status.baseline_us), "samples",
+        (json_int_t)t->status.baseline_samples, "tuned", "setting", att_setting_to_json(t->tuned),
+        "median_us", rounded(tuned_us), "samples", (json_int_t)t->status.tuned_samples);
     json_object_update(object, more);
     json_object_update(object, sides);
     json_decref(more);

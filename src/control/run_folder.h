@@ -7,6 +7,7 @@
 
 #include "base/fence.h"
 #include "control/node.h"
+#include "control/identity.h"
 #include "control/task.h"
 #include "search/optimizer.h"
 
@@ -18,8 +19,11 @@ void att_run_folder_close(struct att_run_folder *folder); /* NULL is fine */
 
 void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t *task,
                           const att_trial_t *trial);
-void att_run_folder_list(struct att_run_folder *folder, uint32_t task,
+/* A list that is about to be voted on, and that it has played out: what has no second line was in
+ * force when the run ended (control/quarantine.h). `index` is the task's. */
+void att_run_folder_list(struct att_run_folder *folder, uint32_t index, const att_identity_t *task,
                          const att_schedule_t *schedule);
+void att_run_folder_list_over(struct att_run_folder *folder, uint32_t index, uint32_t txn);
 
 typedef struct att_run_totals {
     const char *state; /* "running", "finished" */

@@ -25,6 +25,13 @@ const char *att_task_state_name(att_task_state_t state)
 
 /* --- switches --------------------------------------------------------------------------------- */
 
+/* It is not on trial any more, whatever happens to the run from now on. */
+static void note_over(const struct att_task *t, uint32_t txn)
+{
+    if (t->shared->folder != NULL)
+        att_run_folder_list_over(t->shared->folder, t->index, txn);
+}
+
 static void release_turn(struct att_task *t)
 {
     if (!t->holds_turn)
@@ -39,8 +46,9 @@ static void release_turn(struct att_task *t)
 static void proposed(void *context, const att_schedule_t *schedule)
 {
     struct att_task *t = context;
+    att_identity_t task = att_task_identity(t);
     if (t->shared->folder != NULL)
-        att_run_folder_list(t->shared->folder, t->index, schedule);
+        att_run_folder_list(t->shared->folder, t->index, &task, schedule);
 }
 
 static void list_over(struct att_task *t)
@@ -74,10 +82,13 @@ static void done(void *context, const att_schedule_t *schedule, att_home_state_t
             if (schedule->entries[i].setting.channels > t->channels_on_trial)
                 t->channels_on_trial = schedule->entries[i].setting.channels;
         att_optimizer_committed(t->optimizer, t->plan.id, schedule->entries[0].first_call);
-        if (schedule->count == 1) /* a switch for good: there is nothing to play out */
+        if (schedule->count == 1) { /* a switch for good: there is nothing to play out */
+            note_over(t, schedule->txn);
             list_over(t);
+        }
     } else {
         t->plan_out = 0;
+        note_over(t, schedule->txn);
         release_turn(t);
         att_optimizer_aborted(t->optimizer, t->plan.id);
         if (ballot->vote == ATT_VOTE_DIFFERS)
@@ -330,8 +341,10 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
         if (low > ORDER_SLACK)
             att_optimizer_advance(t->optimizer, low - ORDER_SLACK);
     }
-    if (t->plan_out && low >= t->sw.list_end)
+    if (t->plan_out && low >= t->sw.list_end) {
+        note_over(t, t->sw.coordinator.txn);
         list_over(t);
+    }
     if (t->plan_out && now_ns - t->list_since_ns > LEASE_NS) {
         att_optimizer_expire(t->optimizer);
         list_over(t);

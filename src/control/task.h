@@ -31,9 +31,10 @@ typedef struct att_task_shared {
     struct att_node *node;
     struct att_strategy_host *host;
     const struct att_config *config;
-    struct att_run_folder *folder;     /* may be NULL */
-    const struct att_applied *applied; /* --apply; may be NULL */
-    att_node_turn_t turn;              /* who may have lists in force on this node */
+    struct att_run_folder *folder;           /* may be NULL */
+    const struct att_applied *applied;       /* --apply; may be NULL */
+    const struct att_quarantine *quarantine; /* --quarantine; may be NULL */
+    att_node_turn_t turn;                    /* who may have lists in force on this node */
     uint64_t started_ns;
     double lost_us; /* over all tasks */
 } att_task_shared_t;

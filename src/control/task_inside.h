@@ -5,6 +5,7 @@
 #ifndef ATT_CONTROL_TASK_INSIDE_H
 #define ATT_CONTROL_TASK_INSIDE_H
 
+#include "control/identity.h"
 #include "control/source.h"
 #include "control/task.h"
 
@@ -48,6 +49,7 @@ extern const att_switch_ops_t att_task_switch_ops;
 const char *att_task_label(const struct att_task *task, char text[64]);
 /* Rank of a lane of this node. */
 uint32_t att_task_rank(const struct att_task *task, uint32_t lane);
+att_identity_t att_task_identity(const struct att_task *task);
 /* What all ranks report, when all have a lane: 1. */
 int att_task_facts(struct att_task *task, att_reported_t *reported);
 /* Build the space and begin the search, or refuse. */

@@ -5,8 +5,9 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "control/applied.h"
-#include "control/device.h"
+#include "control/quarantine.h"
 #include "control/run_folder.h"
+#include "search/study.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,18 +31,19 @@ static void on_trial(void *context, const att_trial_t *trial)
     att_run_folder_trial(t->shared->folder, &report, trial);
 }
 
+att_identity_t att_task_identity(const struct att_task *t)
+{
+    return att_identity_of(att_node_memory(t->shared->node), t->task, t->lanes[0]);
+}
+
 /* The applied run's setting for this task: 1 = use it, 0 = search, negative = refused. */
 static int look_up_applied(struct att_task *t, att_setting_t *setting)
 {
     if (t->shared->applied == NULL)
         return 0;
-    const att_segment_memory_t *memory = att_node_memory(t->shared->node);
-    const att_segment_member_t *member = &memory->members[memory->lanes[t->lanes[0]].member];
     att_error_t error;
-    char device[ATT_DEVICE_TEXT];
-    int status = att_applied_find(
-        t->shared->applied, member->nccl_version, att_device_text(member, device, sizeof device),
-        t->task->collective, t->task->bytes, t->group->ranks, t->group->nodes, setting, &error);
+    att_identity_t task = att_task_identity(t);
+    int status = att_applied_find(t->shared->applied, &task, setting, &error);
     if (status != ATT_OK) {
         att_task_refuse(t, ATT_TASK_REFUSED, error.text);
         char text[64];
@@ -69,6 +71,18 @@ int att_task_facts(struct att_task *t, att_reported_t *reported)
     att_facts_report(t->shared->node, t->shared->config, t->index, t->lanes, t->lane_count,
                      reported);
     return 1;
+}
+
+static void apply_quarantine(struct att_task *t)
+{
+    att_setting_t settings[ATT_STUDY_QUARANTINE];
+    att_identity_t task = att_task_identity(t);
+    uint32_t count =
+        t->shared->quarantine == NULL
+            ? 0
+            : att_quarantine_find(t->shared->quarantine, &task, settings, ATT_STUDY_QUARANTINE);
+    for (uint32_t i = 0; i < count; i++)
+        att_optimizer_quarantine(t->optimizer, settings[i]);
 }
 
 void att_task_start(struct att_task *t)
@@ -124,6 +138,7 @@ void att_task_start(struct att_task *t)
         att_task_refuse(t, ATT_TASK_REFUSED, error.text);
         return;
     }
+    apply_quarantine(t);
     att_switch_init(&t->sw, &att_task_switch_ops, t, att_node_memory(t->shared->node), t->index,
                     t->lanes, t->lane_count, t->reach != NULL ? t->reach->place->child_count : 0,
                     reported.prepared);

@@ -46,15 +46,25 @@ static int read_text(const char *text, struct att_applied **applied)
     "{\"algorithm\":\"ring\",\"protocol\":\"ll\",\"transport\":\"keep\",\"channels\":4,"           \
     "\"threads\":0,\"chunk\":8192}"
 
+static int find(const struct att_applied *a, uint32_t nccl, const char *device, uint64_t bytes,
+                uint32_t ranks, uint32_t nodes, att_setting_t *setting)
+{
+    att_identity_t task = {.nccl_version = nccl,
+                           .collective = ATT_COLLECTIVE_ALL_REDUCE,
+                           .ranks = ranks,
+                           .nodes = nodes,
+                           .bytes = bytes};
+    snprintf(task.device, sizeof task.device, "%s", device);
+    return att_applied_find(a, &task, setting, &error);
+}
+
 static void finds_the_setting(void **state)
 {
     (void)state;
     struct att_applied *a;
     assert_int_equal(read_text(TASK("false", RING), &a), ATT_OK);
     att_setting_t s;
-    assert_int_equal(att_applied_find(a, 23007, "H200, 132 units", ATT_COLLECTIVE_ALL_REDUCE, 1024,
-                                      4, 1, &s, &error),
-                     ATT_OK);
+    assert_int_equal(find(a, 23007, "H200, 132 units", 1024, 4, 1, &s), ATT_OK);
     assert_int_equal(s.algorithm, ATT_ALGORITHM_RING);
     assert_int_equal(s.protocol, ATT_PROTOCOL_LL);
     assert_int_equal(s.transport, ATT_TRANSPORT_KEEP);
@@ -62,9 +72,7 @@ static void finds_the_setting(void **state)
     assert_int_equal(s.chunk_bytes, 8192);
     att_applied_free(a);
     assert_int_equal(read_text(TASK("true", "{}"), &a), ATT_OK);
-    assert_int_equal(att_applied_find(a, 23007, "H200, 132 units", ATT_COLLECTIVE_ALL_REDUCE, 1024,
-                                      4, 1, &s, &error),
-                     ATT_OK);
+    assert_int_equal(find(a, 23007, "H200, 132 units", 1024, 4, 1, &s), ATT_OK);
     assert_true(att_setting_is_keep(s));
     att_applied_free(a);
 }
@@ -76,16 +84,13 @@ static void refuses_another_machine(void **state)
     assert_int_equal(read_text(TASK("false", RING), &a), ATT_OK);
     att_setting_t s;
     const char *device = "H200, 132 units";
-    assert_int_equal(att_applied_find(a, 22809, device, 4, 1024, 4, 1, &s, &error),
-                     -ATT_EMISMATCH);
+    assert_int_equal(find(a, 22809, device, 1024, 4, 1, &s), -ATT_EMISMATCH);
     assert_non_null(strstr(error.text, "23007"));
-    assert_int_equal(att_applied_find(a, 23007, "A40, 84 units", 4, 1024, 4, 1, &s, &error),
-                     -ATT_EMISMATCH);
+    assert_int_equal(find(a, 23007, "A40, 84 units", 1024, 4, 1, &s), -ATT_EMISMATCH);
     assert_non_null(strstr(error.text, "A40"));
-    assert_int_equal(att_applied_find(a, 23007, device, 4, 1024, 8, 1, &s, &error),
-                     -ATT_EMISMATCH);
+    assert_int_equal(find(a, 23007, device, 1024, 8, 1, &s), -ATT_EMISMATCH);
     assert_non_null(strstr(error.text, "8 ranks"));
-    assert_int_equal(att_applied_find(a, 23007, device, 4, 2048, 4, 1, &s, &error), -ATT_ENOENT);
+    assert_int_equal(find(a, 23007, device, 2048, 4, 1, &s), -ATT_ENOENT);
     att_applied_free(a);
 }
 
@@ -93,7 +98,11 @@ static void malformed_files_are_named(void **state)
 {
     (void)state;
     struct att_applied *a;
-    const char *bad[] = {"", "[]", "{\"version\":2}", "{\"version\":1}", TASK("false", "{}"),
+    const char *bad[] = {"",
+                         "[]",
+                         "{\"version\":2}",
+                         "{\"version\":1}",
+                         TASK("false", "{}"),
                          TASK("false", "{\"algorithm\":\"rung\"}")};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(read_text(bad[i], &a) < 0);
