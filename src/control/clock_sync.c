@@ -15,7 +15,7 @@
 #define RETRY_NS        (50 * MS)
 #define INTERVAL_NS     (1000 * MS)
 #define WANTED_NS       (10000 * MS) /* a child's wish holds so long */
-#define RETRIES         20u
+#define RETRIES         8u           /* bursts for one point, when the machine is busy */
 #define ONLINE_POINTS   32u
 #define READY_UNCERTAIN 1000000u /* a parent worse than a millisecond is no reference */
 
@@ -27,6 +27,7 @@ struct att_clock_sync {
     att_clock_counts_t counts;
     int invited;
     uint32_t burst, tries;
+    att_stream_clock_t best; /* of these tries */
     int64_t invited_ns, due_ns, wanted_until_ns;
 };
 
@@ -175,24 +176,36 @@ static int64_t next_interval(const struct att_clock_sync *s)
     return points > 0 && points <= 5 ? first_ms[points - 1] * MS : INTERVAL_NS;
 }
 
-static void take_point(struct att_clock_sync *s, att_stream_clock_t *best)
+static void accept_point(struct att_clock_sync *s, att_stream_clock_t *point)
 {
-    int64_t now = now_of(s);
-    if (best->round_trip_ns < s->counts.lowest_ns)
-        s->counts.lowest_ns = best->round_trip_ns;
-    if (!att_clock_near(best->round_trip_ns, s->counts.lowest_ns)) {
-        s->counts.rejected++;
-        s->due_ns = now + (++s->tries < RETRIES ? RETRY_NS : INTERVAL_NS);
-        return;
-    }
     s->tries = 0;
-    if (att_clock_model_add(&s->model, best) != ATT_OK)
+    if (att_clock_model_add(&s->model, point) != ATT_OK)
         return;
     att_clock_model_clean(&s->model, ONLINE_POINTS);
-    best->drift = att_clock_model_drift(&s->model);
+    point->drift = att_clock_model_drift(&s->model);
     s->counts.points++;
-    s->due_ns = now + next_interval(s);
-    s->ops->point(s->context, best);
+    s->due_ns = now_of(s) + next_interval(s);
+    s->ops->point(s->context, point);
+}
+
+/* Near the pair's lowest: it counts. Else some more tries, of which the best is taken: on a busy
+ * machine the lowest may never come again, and drift must be followed all the same. Its round trip
+ * says how far it can be off; readers weigh it against its neighbours. */
+static void take_point(struct att_clock_sync *s, const att_stream_clock_t *burst)
+{
+    if (s->tries++ == 0 || burst->round_trip_ns < s->best.round_trip_ns)
+        s->best = *burst;
+    if (burst->round_trip_ns < s->counts.lowest_ns)
+        s->counts.lowest_ns = burst->round_trip_ns;
+    if (s->best.round_trip_ns != UINT32_MAX &&
+        (att_clock_near(s->best.round_trip_ns, s->counts.lowest_ns) || s->tries >= RETRIES)) {
+        accept_point(s, &s->best);
+        return;
+    }
+    s->counts.rejected++;
+    if (s->tries >= RETRIES)
+        s->tries = 0;
+    s->due_ns = now_of(s) + RETRY_NS;
 }
 
 static void run_burst(struct att_clock_sync *s)
@@ -204,11 +217,6 @@ static void run_burst(struct att_clock_sync *s)
             best = one;
     answer(s, att_clock_parent(s->self), ATT_PING_END, s->burst);
     s->counts.bursts++;
-    if (best.round_trip_ns == UINT32_MAX) {
-        s->counts.rejected++;
-        s->due_ns = now_of(s) + (++s->tries < RETRIES ? RETRY_NS : INTERVAL_NS);
-        return;
-    }
     take_point(s, &best);
 }
 

@@ -11,7 +11,10 @@
 #define NEAR_NS     500.0
 /* How far a crystal may leave its line: 0.1 ppm, several times what temperature does in a minute.
  */
-#define WANDER     1e-7
+#define WANDER 1e-7
+/* Points this close in time are measured by the lowest round trip among them. Farther ones are not:
+ * one lucky burst must not leave the rest of a busy run without points. */
+#define AROUND_NS  4000000000ll
 #define FIT_POINTS 16u
 #define FIT_NS     20e9
 
@@ -41,21 +44,39 @@ int att_clock_model_add(att_clock_model_t *m, const att_stream_clock_t *point)
     return ATT_OK;
 }
 
-void att_clock_model_clean(att_clock_model_t *m, uint32_t keep)
+/* Lowest round trip of the points around one. */
+static uint32_t lowest_near(const att_clock_model_t *m, uint32_t index)
 {
-    uint32_t lowest = UINT32_MAX, kept = 0;
-    for (uint32_t i = 0; i < m->count; i++)
+    int64_t at = m->points[index].at_ns;
+    uint32_t lowest = m->points[index].round_trip_ns;
+    for (uint32_t i = index; i > 0 && at - m->points[i - 1].at_ns <= AROUND_NS; i--)
+        if (m->points[i - 1].round_trip_ns < lowest)
+            lowest = m->points[i - 1].round_trip_ns;
+    for (uint32_t i = index + 1; i < m->count && m->points[i].at_ns - at <= AROUND_NS; i++)
         if (m->points[i].round_trip_ns < lowest)
             lowest = m->points[i].round_trip_ns;
+    return lowest;
+}
+
+int att_clock_model_clean(att_clock_model_t *m, uint32_t keep)
+{
+    bool *near = calloc(m->count + 1, sizeof *near);
+    if (near == NULL)
+        return -ATT_ENOMEM;
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < m->count; i++)
-        if (att_clock_near(m->points[i].round_trip_ns, lowest))
+        near[i] = att_clock_near(m->points[i].round_trip_ns, lowest_near(m, i));
+    for (uint32_t i = 0; i < m->count; i++)
+        if (near[i])
             m->points[kept++] = m->points[i];
+    free(near);
     m->rejected += m->count - kept;
     m->count = kept;
     if (keep != 0 && m->count > keep) {
         memmove(m->points, &m->points[m->count - keep], keep * sizeof *m->points);
         m->count = keep;
     }
+    return ATT_OK;
 }
 
 void att_clock_model_free(att_clock_model_t *m)

@@ -3,8 +3,8 @@
  * between each two. The linear model of HCA3 (Hunold, Carpen-Amarie, CLUSTER 2018), re-estimated at
  * every point, so that drift may change during a run.
  *
- * A point counts only if its best round trip is near the lowest that was ever seen for the node: a
- * longer one has an asymmetry that nobody can see. att_clock_model_clean drops the others.
+ * A point counts only if its best round trip is near the lowest of the pair in the seconds around
+ * it: a longer one has an asymmetry that nobody can see. att_clock_model_clean drops the others.
  */
 #ifndef ATT_PROFILE_CLOCK_MODEL_H
 #define ATT_PROFILE_CLOCK_MODEL_H
@@ -24,8 +24,8 @@ bool att_clock_near(uint32_t round_trip_ns, uint32_t lowest_ns);
 
 /* Zeroed at start. Points in any order; equal ones once. 0 or -ATT_ENOMEM. */
 int att_clock_model_add(att_clock_model_t *model, const att_stream_clock_t *point);
-/* Drop points that are not near; at most `keep` remain (0: all), the latest. */
-void att_clock_model_clean(att_clock_model_t *model, uint32_t keep);
+/* Drop points that are not near; at most `keep` remain (0: all), the latest. 0 or -ATT_ENOMEM. */
+int att_clock_model_clean(att_clock_model_t *model, uint32_t keep);
 void att_clock_model_free(att_clock_model_t *model);
 
 typedef struct att_clock_reading {

@@ -262,8 +262,8 @@ static int settle_clocks(struct att_trace *t)
         t->is_reference[i] = t->catalog.nodes[i].agent == 0 || t->catalog.node_count == 1;
         if (t->is_reference[i])
             t->clocks[i].count = 0;
-        else
-            att_clock_model_clean(&t->clocks[i], 0);
+        else if (att_clock_model_clean(&t->clocks[i], 0) != ATT_OK)
+            return -ATT_ENOMEM;
     }
     for (uint32_t i = 0; i < t->device_count; i++)
         if (t->devices[i].model.count > 8) {

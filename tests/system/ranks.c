@@ -1,8 +1,10 @@
 /*
- * ranks N NODES CALLS BYTES: N processes that call AllReduce on the host fabric, as if they ran on
- * NODES nodes: rank r has ATTUNE_NODE=n<r * NODES / N>, so that its hook joins that node's segment.
- * Exit status 0 when every rank saw right sums. For tests of groups over several agents.
+ * ranks N NODES CALLS BYTES [PAUSE_US [busy]]: N processes that call AllReduce on the host fabric,
+ * as if they ran on NODES nodes: rank r has ATTUNE_NODE=n<r * NODES / N>, so that its hook joins
+ * that node's segment. PAUSE_US passes between two calls, asleep or busy (a core taken the whole
+ * time). Exit status 0 when every rank saw right sums. For tests of groups over several agents.
  */
+#include "base/clock.h"
 #include "fabric/nccl_abi.h"
 
 #include <stdio.h>
@@ -11,6 +13,18 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static long pause_us;
+static int busy;
+
+static void pass_time(void)
+{
+    uint64_t until = att_clock_ns() + (uint64_t)pause_us * 1000;
+    if (!busy && pause_us > 0)
+        att_clock_sleep_ns((uint64_t)pause_us * 1000);
+    while (busy && att_clock_ns() < until)
+        continue;
+}
 
 static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, ncclUniqueId id)
 {
@@ -27,6 +41,7 @@ static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, n
     for (long c = 0; c < calls; c++) {
         if (ncclAllReduce(send, receive, count, ncclFloat32, ncclSum, comm, NULL) != ncclSuccess)
             return 2;
+        pass_time();
         wrong |= receive[c % (long)count] != (float)(ranks * (ranks + 1) / 2);
     }
     ncclCommDestroy(comm);
@@ -37,8 +52,10 @@ static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, n
 
 int main(int argc, char **argv)
 {
-    if (argc != 5)
+    if (argc < 5)
         return 2;
+    pause_us = argc > 5 ? atol(argv[5]) : 0;
+    busy = argc > 6 && strcmp(argv[6], "busy") == 0;
     int ranks = atoi(argv[1]), nodes = atoi(argv[2]);
     ncclUniqueId id;
     if (ncclGetUniqueId(&id) != ncclSuccess)
