@@ -5,8 +5,8 @@
  *
  * A measurement is a burst of pings, for which both sides answer at once for a few milliseconds;
  * the ping with the shortest round trip gives one point. A point counts only if that round trip is
- * near the lowest of the pair (profile/clock_model.h); else the burst is repeated soon. Bursts go
- * on as long as somebody wants the clock, so that drift is re-estimated. Without MPI: messages go
+ * near the lowest of the pair (profile/clock_model.h); else the burst is repeated soon, and after
+ * some tries the best is kept with the uncertainty that its round trip has. Bursts go on as long as somebody wants the clock, so that drift is re-estimated. Without MPI: messages go
  * through ops, which a test can play.
  */
 #ifndef ATT_CONTROL_CLOCK_SYNC_H
