@@ -29,6 +29,9 @@
 #define FORGET        0.1  /* weight of the latest baseline */
 #define JUMP          5.0  /* standard errors of the baseline: the job has changed */
 #define OVERHEAD      1.0  /* calls of a trial that give no sample */
+#define PATIENCE      1.0  /* 0: only calls count, 1: time */
+#define DREAD         0.0
+#define SURE          1.0  /* standard deviations by which a doubtful one must be better */
 #define FAILED        1.0  /* log duration that stands for "does not work" */
 
 enum { P_BUDGET, P_BATCH, P_STOP, P_COUNT };
@@ -103,7 +106,7 @@ static int surest(const search_t *s)
     double least = INFINITY;
     for (int n = 0; n < g->row_count; n++) {
         int m = g->rows[n].candidate;
-        double bound = g->mean[m] + sqrt(g->variance[m]);
+        double bound = g->mean[m] + SURE * sqrt(g->variance[m]);
         if (!isnan(g->rows[n].y) && bound < least) {
             least = bound;
             best = m;
@@ -149,7 +152,9 @@ static choice_t choose(const search_t *s)
         double better = improvement(target - g->mean[m], sqrt(g->variance[m]));
         if (better <= 0)
             continue;
-        double pace = exp(target - g->mean[m]); /* calls of this setting a call of the best */
+        /* Time that the trial is expected to take, in calls of the best. */
+        double slow = exp(g->mean[m] + DREAD * g->variance[m] - target);
+        double pace = 1 / pow(slow, PATIENCE);
         for (int k = 0; k < SAMPLE_COUNTS; k++) {
             double left = g->noise / sample_counts[k];
             double gain = better * (1 - sqrt(left / (g->variance[m] + left)));
