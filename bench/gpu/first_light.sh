@@ -21,6 +21,7 @@
 # ATTUNE_BUILD        build folder, build/gpu by default
 # OUT                 where the logs go, build/first-light by default: at most 8 files
 # TUNE_SECONDS        for each of the two tuned runs (60); LIMIT_SECONDS for everything (560)
+# STRATEGY            how it searches (coordinate_descent:budget=400)
 # PLACE               out (default), in or both: the kind of calls
 # CARRY               folder with libraries that the machine lacks (.carry/root)
 set -u
@@ -133,7 +134,8 @@ measure() {
     limited 60 attune bench $collectives "${what[@]}" "${place[@]}" "$@" -w 5 -n 50 -J "$work/default-$load.json" ||
         failed=1
     say "$load: tuned online for $tune s"
-    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 --samples 16 -- \
+    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 --samples 16 \
+        --strategy "${STRATEGY:-coordinate_descent:budget=400}" -- \
         attune bench $collectives "${what[@]}" "${place[@]}" "$@" -w 5 -n 50 --time "$tune" --watch-tuned=10 || failed=1
     say "$load: sweep"
     limited 200 attune bench $collectives "${what[@]}" "${place[@]}" "$@" --sweep --also "$work/run-$load" \

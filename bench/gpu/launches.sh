@@ -1,0 +1,95 @@
+#!/bin/bash
+# What attune costs a job that it does not tune: AllReduce in alternating launches of
+#
+#   unhooked  attune bench
+#   idle      with the hook, no sidecar
+#   observe   under attune run --observe: counted and timed
+#   trace     under attune run --observe --trace on: every call recorded
+#
+#   bench/gpu/launches.sh [--fabric]
+#
+# ends with a line a size and kind: the median over launches, its ratio of speed to the first kind,
+# and a 95 % interval of the median of that ratio over neighbouring launches (order statistics).
+#
+#   --fabric    on the host fabric instead of GPUs
+#
+# KINDS            of the four ("unhooked idle")
+# ATTUNE_NCCL_LIB  NCCL to run on (without --fabric); ATTUNE_BUILD the build folder (build/release)
+# LAUNCHES         of each kind (15); SIZES (8,64K,1M,64M); ITERATIONS (500); RANKS (4)
+# OUT              folder of the raw lines, launches.txt (build/launches)
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/release}
+export PATH=$ATTUNE_BUILD/bin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+case ${1:-} in
+--fabric)
+    export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
+    ranks=${RANKS:-2} sizes=${SIZES:-4K,64K,1M}
+    ;;
+'')
+    export NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0} NCCL_RUNTIME_CONNECT=0
+    ranks=${RANKS:-4} sizes=${SIZES:-8,64K,1M,64M}
+    ;;
+*) sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+esac
+if [ ! -r "${ATTUNE_NCCL_LIB:-}" ]; then
+    echo "ATTUNE_NCCL_LIB must name an NCCL" >&2
+    exit 2
+fi
+out=${OUT:-$root/build/launches}
+mkdir -p "$out" || exit 1
+raw=$out/launches.txt
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+hook=$ATTUNE_BUILD/lib/libattune-nccl.so
+bench=(attune bench allreduce --size-list "$sizes" -t "$ranks" -w 20 -n "${ITERATIONS:-500}" -c 0
+    --place out)
+read -ra kinds <<<"${KINDS:-unhooked idle}"
+
+echo "# kind launch bytes us" >"$raw"
+for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
+    for kind in "${kinds[@]}"; do
+        case $kind in
+        unhooked) launch=("${bench[@]}") ;;
+        idle)
+            launch=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook"
+                ATTUNE_RUN_ID="idle-$$" "${bench[@]}")
+            ;;
+        observe) launch=(attune run --quiet --observe --run-dir "$scratch/$i" -- "${bench[@]}") ;;
+        trace)
+            launch=(attune run --quiet --observe --trace on --run-dir "$scratch/t$i" --
+                "${bench[@]}")
+            ;;
+        *) echo "KINDS: unknown kind '$kind'" >&2 && exit 2 ;;
+        esac
+        if ! timeout -k 5 60 "${launch[@]}" >"$scratch/output" 2>"$scratch/errors"; then
+            echo "launch $i of kind $kind failed:" >&2
+            tail -n 5 "$scratch/output" "$scratch/errors" >&2
+            exit 1
+        fi
+        awk -v kind="$kind" -v i="$i" '/^ +[0-9]/ { print kind, i, $1, $6 }' "$scratch/output" >>"$raw"
+    done
+done
+
+python3 - "$raw" "${kinds[@]}" <<'PYTHON'
+import collections, math, statistics, sys
+raw, kinds = sys.argv[1], sys.argv[2:]
+us = collections.defaultdict(dict)
+for line in open(raw):
+    if not line.startswith("#"):
+        kind, launch, size, value = line.split()
+        us[int(size), kind][int(launch)] = float(value)
+print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} {'launches':>8}")
+for size in sorted({size for size, _ in us}):
+    first = us[size, kinds[0]]
+    for kind in kinds:
+        mine = us[size, kind]
+        ratios = sorted(first[i] / mine[i] for i in mine if i in first)
+        n, below, k = len(ratios), 0.0, 0
+        while k < n and (below := below + math.comb(n, k) / 2**n) <= 0.025:
+            k += 1
+        low, high = (ratios[k - 1], ratios[n - k]) if k > 0 else (float("nan"),) * 2
+        speed = statistics.median(first.values()) / statistics.median(mine.values())
+        print(f"{size:>10} {kind:>9} {statistics.median(mine.values()):>10.2f} {speed:>7.4f} "
+              f"{low:>8.4f}-{high:<8.4f} {n:>8}")
+PYTHON
