@@ -195,6 +195,36 @@ static int place_member(att_catalog_t *c, uint32_t member)
     return ATT_OK;
 }
 
+static int by_job_rank(const void *a, const void *b)
+{
+    const att_catalog_place_t *x = a, *y = b;
+    return (x->job_rank > y->job_rank) - (x->job_rank < y->job_rank);
+}
+
+/* In order of their numbers; members follow. */
+static int sort_places(att_catalog_t *c)
+{
+    uint32_t *ranks = malloc((c->member_count + 1) * sizeof *ranks);
+    if (ranks == NULL)
+        return -ATT_ENOMEM;
+    for (uint32_t i = 0; i < c->member_count; i++)
+        ranks[i] = c->places[c->members[i].place].job_rank;
+    qsort(c->places, c->place_count, sizeof *c->places, by_job_rank);
+    for (uint32_t i = 0; i < c->member_count; i++) {
+        uint32_t low = 0, high = c->place_count;
+        while (high - low > 1) {
+            uint32_t middle = low + (high - low) / 2;
+            if (c->places[middle].job_rank <= ranks[i])
+                low = middle;
+            else
+                high = middle;
+        }
+        c->members[i].place = low;
+    }
+    free(ranks);
+    return ATT_OK;
+}
+
 int att_catalog_finish(att_catalog_t *c)
 {
     c->world = ATT_CATALOG_NONE;
@@ -211,7 +241,7 @@ int att_catalog_finish(att_catalog_t *c)
     for (uint32_t i = 0; i < c->place_count; i++)
         if (c->places[i].job_rank == ATT_CATALOG_NONE)
             c->places[i].job_rank = next++;
-    return ATT_OK;
+    return c->place_count > 0 ? sort_places(c) : ATT_OK;
 }
 
 void att_catalog_free(att_catalog_t *c)

@@ -84,8 +84,9 @@ void att_chrome_header(att_chrome_document_t *d)
         write_clock(d, n);
     }
     att_out_literal(out, "]}");
+    /* HTA 0.5 looks for the rank with a regular expression that wants the blank. */
     uint32_t world = d->catalog->world;
-    att_out_literal(out, ",\n\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":");
+    att_out_literal(out, ",\n\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": ");
     att_out_u64(
         out, d->file->place == ATT_CATALOG_NONE ? 0 : d->catalog->places[d->file->place].job_rank);
     field_u64(out, "world_size", world == ATT_CATALOG_NONE ? 0 : d->catalog->groups[world].ranks);
