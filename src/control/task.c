@@ -14,6 +14,7 @@
 
 #define VOTE_TIMEOUT_NS 500000000ull /* below W: the coordinator gives up before ranks have to */
 #define TURN_NS         2000000000ull /* longest time a group keeps the node's turn without progress */
+#define CHANNELS_NS     100000000ull  /* between two looks at who shares the device */
 #define LEASE_NS        5000000000ull /* a list that does not play out in this time is expired */
 #define ORDER_SLACK     32            /* calls by which records of a rank may overtake each other */
 
@@ -246,15 +247,32 @@ att_switch_t *att_task_switch(struct att_task *t)
 /* --- plans -> switches --------------------------------------------------------------------------
  */
 
+static int too_many_channels(const struct att_task *t, uint32_t channels)
+{
+    uint32_t native = t->source.native.channels;
+    return channels > native &&
+           channels > att_facts_ceiling(t->shared->node, t->shared->config, t->task->group, native);
+}
+
 /* Another communicator came to share the device: what was legal no longer is. */
 static void give_up_channels(struct att_task *t)
 {
-    t->plan_out = 0;
-    release_turn(t);
-    att_optimizer_aborted(t->optimizer, t->plan.id);
-    att_task_refuse(t, ATT_TASK_REFUSED,
-                    "another communicator now shares the device: its channels and the trial's "
-                    "together exceed the device");
+    char text[64];
+    static const char why[] = "another communicator now shares the device: its channels and this "
+                              "task's together exceed the device";
+    t->withdrawn = 1;
+    att_optimizer_withdraw(t->optimizer, why);
+    att_log(ATT_LOG_WARN, "%s goes back to NCCL's choice: %s", att_task_label(t, text), why);
+}
+
+/* Now and then: communicators come without telling. */
+static void check_channels(struct att_task *t, uint64_t now_ns)
+{
+    if (t->withdrawn || now_ns - t->channels_checked_ns < CHANNELS_NS)
+        return;
+    t->channels_checked_ns = now_ns;
+    if (too_many_channels(t, t->task->incumbent.channels))
+        give_up_channels(t);
 }
 
 static void propose(struct att_task *t, uint64_t now_ns)
@@ -264,17 +282,14 @@ static void propose(struct att_task *t, uint64_t now_ns)
         if (t->plan.entries[i].setting.channels > most)
             most = t->plan.entries[i].setting.channels;
     t->plan_out = 1;
-    if (most > t->source.native.channels &&
-        most > att_facts_ceiling(t->shared->node, t->shared->config, t->task->group,
-                                 t->source.native.channels)) {
-        give_up_channels(t);
-        return;
-    }
-    if (att_switch_propose(&t->sw, &t->plan, now_ns, VOTE_TIMEOUT_NS) == 0) {
+    int legal = !too_many_channels(t, most);
+    if (!legal || att_switch_propose(&t->sw, &t->plan, now_ns, VOTE_TIMEOUT_NS) == 0) {
         t->plan_out = 0;
         release_turn(t);
         att_optimizer_aborted(t->optimizer, t->plan.id);
     }
+    if (!legal)
+        give_up_channels(t);
 }
 
 /* One group of a node at a time has lists in force (control/turn.h). A group inside the node that
@@ -350,10 +365,11 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
         list_over(t);
         t->sw.last_fence = 0; /* no record will tell: look at the lanes themselves */
     }
+    check_channels(t, now_ns);
     note_phase(t);
     double run_us = (double)(now_ns - t->shared->started_ns) * 1e-3;
     const struct att_config *config = t->shared->config;
-    if (config->max_cost > 0 && t->shared->lost_us > config->max_cost * run_us)
+    if (!t->withdrawn && config->max_cost > 0 && t->shared->lost_us > config->max_cost * run_us)
         return 0;
     /* Records show when every rank is beyond the last fence; only then its lanes are looked at. */
     if (low <= t->sw.last_fence && t->sw.last_fence != 0)

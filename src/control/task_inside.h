@@ -40,6 +40,8 @@ struct att_task {
     int holds_turn;
     int quiet; /* it holds the turn to gather its baseline */
     uint16_t channels_on_trial;
+    uint64_t channels_checked_ns;
+    int withdrawn; /* its channels were too many: NCCL's choice for good */
     att_phase_t phase_seen;
 };
 

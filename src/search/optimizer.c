@@ -35,6 +35,7 @@ struct att_optimizer {
     att_playlist_t list;
     bool settling;  /* `next` is to become the incumbent, by a plan without entries */
     bool switching; /* that plan is out */
+    bool withdrawn; /* NCCL's choice for good */
     att_setting_t next;
 
     uint32_t warm_up; /* samples still to be dropped */
@@ -474,6 +475,17 @@ void att_optimizer_restart(struct att_optimizer *o, const char *why)
     att_log(ATT_LOG_INFO, "%s", o->status.reason);
 }
 
+void att_optimizer_withdraw(struct att_optimizer *o, const char *why)
+{
+    end_race(o);
+    o->list.abandoned = true;
+    o->withdrawn = true;
+    snprintf(o->status.reason, sizeof o->status.reason, "%s", why);
+    settle(o, ATT_SETTING_KEEP);
+    o->status.tuned_us = o->status.baseline_us;
+    o->status.tuned_samples = o->status.baseline_samples;
+}
+
 static void incumbent_ran(struct att_optimizer *o, double duration_us)
 {
     if (o->warm_up > 0) {
@@ -482,7 +494,7 @@ static void incumbent_ran(struct att_optimizer *o, double duration_us)
     }
     att_window_add(&o->window, duration_us);
     o->lists_without = 0;
-    if (o->phase != ATT_PHASE_SETTLED || o->settling || o->config.apply ||
+    if (o->phase != ATT_PHASE_SETTLED || o->settling || o->config.apply || o->withdrawn ||
         !att_drift_sample(&o->drift, duration_us))
         return;
     char why[96];

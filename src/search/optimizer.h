@@ -119,6 +119,9 @@ void att_optimizer_expire(struct att_optimizer *optimizer);
  * att_optimizer_sample does this by itself (see drift in the implementation). */
 void att_optimizer_restart(struct att_optimizer *optimizer, const char *why);
 
+/* What is in force must not stay (`why`): NCCL's choice by the next plan, and no search any more. */
+void att_optimizer_withdraw(struct att_optimizer *optimizer, const char *why);
+
 void att_optimizer_status(const struct att_optimizer *optimizer, att_optimizer_status_t *status);
 /* True while kernel stamps are of use for this task. */
 int att_optimizer_wants_timing(const struct att_optimizer *optimizer);

@@ -293,6 +293,49 @@ static void the_baseline_is_refreshed_without_gaps(void **state)
     end(&job);
 }
 
+static void what_must_not_stay_is_withdrawn(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("script:play=8/0+4/0+16/0");
+    job_t job = job_of(&config);
+    job_run(&job, 2000);
+    assert_int_equal(job.in_force.channels, 8);
+    att_optimizer_withdraw(job.optimizer, "the device is shared now");
+    for (int i = 0; i < 20; i++)
+        job_call(&job);
+    assert_true(att_setting_is_keep(job.in_force));
+    att_optimizer_status_t status = status_of(&job);
+    assert_true(att_setting_is_keep(status.incumbent));
+    assert_true(status.kept_default);
+    assert_int_equal(status.phase, ATT_PHASE_SETTLED);
+    assert_reason(&job, "the device is shared now");
+    /* It is not searched again, however the job changes. */
+    job.duration = from_table;
+    for (int i = 1; i <= 64; i++)
+        table[i] *= 0.1;
+    for (int i = 0; i < 400; i++)
+        job_call(&job);
+    for (int i = 1; i <= 64; i++)
+        table[i] /= 0.1;
+    assert_int_equal(status_of(&job).trials, status.trials);
+    end(&job);
+    /* In the middle of a search: its list plays out, then nothing runs any more. */
+    job = job_of(&config);
+    for (int i = 0; i < 2000 && status_of(&job).phase != ATT_PHASE_SEARCH; i++)
+        job_call(&job);
+    job_call(&job);
+    job_call(&job);
+    att_optimizer_withdraw(job.optimizer, "the device is shared now");
+    for (int i = 0; i < 100; i++)
+        job_call(&job);
+    assert_true(att_setting_is_keep(job.in_force));
+    uint32_t plans = job.plans;
+    for (int i = 0; i < 100; i++)
+        job_call(&job);
+    assert_int_equal(job.plans, plans);
+    end(&job);
+}
+
 static void bad_configurations_are_refused(void **state)
 {
     (void)state;
@@ -324,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_quarantined_setting_never_runs),
         cmocka_unit_test(a_bimodal_job_ends),
         cmocka_unit_test(the_baseline_is_refreshed_without_gaps),
+        cmocka_unit_test(what_must_not_stay_is_withdrawn),
         cmocka_unit_test(bad_configurations_are_refused),
     };
     return cmocka_run_group_tests(tests, optimizer_setup, optimizer_teardown);
