@@ -107,7 +107,7 @@ else
     # The product that AutoCCL's figure 9 runs beside its collectives (m, n, k).
     gemm=(--gemm "3456,3456,128,bfloat16")
     # Sixteen calls a sample: they follow each other as in the tuned job.
-    sweep=(--max-channels 32 --time 5 --batch 16 --repeats 40)
+    sweep=(--max-channels 32 --time 4 --batch 16 --repeats 32)
     tune=${TUNE_SECONDS:-60}
 fi
 [ $quick = yes ] && collectives=allreduce what=(--size-list 1M "${what[@]: -2}")
