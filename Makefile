@@ -12,7 +12,7 @@ help:
 	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
 	@echo 'make test-slurm  jobs on clusters of virtual nodes with a real Slurm (FULL=1: 50 runs in a row)'
 	@echo 'make sim         strategies against each other on every surface: build/sim/suite.json (SEEDS=10 quick)'
-	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json'
+	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json, fence.json'
 	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
 	@echo 'make packages    install the Debian packages that all of this needs'
 	@echo 'make clean       remove build/'
@@ -39,6 +39,7 @@ test-slurm: packages
 bench: build
 	@cmake --build build/release --target bench-hook
 	@cmake --build build/release --target bench-agent
+	@cmake --build build/release --target bench-fence
 
 SEEDS ?= 100
 sim: build
