@@ -4,13 +4,14 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-deep test-slurm bench sim install clean packages build
+.PHONY: help demo check check-deep prove fault test-slurm bench sim install clean packages build
 
 help:
 	@echo 'make demo        build attune, tune modelled and real collectives with it (no GPU needed)'
 	@echo 'make check       unit and system tests, also with address and undefined-behaviour checks'
 	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
 	@echo 'make test-slurm  jobs on clusters of virtual nodes with a real Slurm (FULL=1: 50 runs in a row)'
+	@echo 'make prove       the fence: model checker and simulation (FULL=1: 10^6 schedules)'
 	@echo 'make sim         strategies against each other on every surface: build/sim/suite.json (SEEDS=10 quick)'
 	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json, fence.json'
 	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
@@ -35,6 +36,11 @@ check-deep: packages
 
 test-slurm: packages
 	@tests/check slurm
+
+prove: packages
+	@ATTUNE_TARGET=sim cmake/build-preset release -DATTUNE_TESTS=ON
+	@ATTUNE_TARGET=broken_sims cmake/build-preset release -DATTUNE_TESTS=ON
+	@tests/prove/prove
 
 bench: build
 	@cmake --build build/release --target bench-hook
