@@ -32,7 +32,7 @@ install(DIRECTORY include/attune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_M
 install(DIRECTORY data/surfaces DESTINATION ${CMAKE_INSTALL_DATADIR}/attune
     FILES_MATCHING PATTERN "*.json" PATTERN "*.json.gz" PATTERN "*.csv")
 if(EXISTS ${CMAKE_SOURCE_DIR}/data/suite.json)
-    install(FILES data/suite.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
+    install(FILES data/suite.json data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 endif()
 install(FILES data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 # Job scripts: companion.sh is sourced, the rest is run or submitted.

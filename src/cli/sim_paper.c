@@ -28,7 +28,7 @@ typedef struct att_paper_point {
 } att_paper_point_t;
 
 typedef struct att_paper_result {
-    double native_us, tuned_us;
+    double native_us, tuned_us, stock_us;
     double search, afnfa; /* speedups; 0: not run */
 } att_paper_result_t;
 
@@ -149,42 +149,65 @@ static int search(const att_paper_t *paper, struct att_sim_task *task,
     return ATT_OK;
 }
 
-static int simulate(void *context, uint32_t number, void *out, att_error_t *error)
+/* The searches of one task with all six knobs. */
+static int simulate_searches(const att_paper_t *paper, const att_paper_point_t *p,
+                             const struct att_surface *surface, struct att_sim_task *task,
+                             att_paper_result_t *result, att_error_t *error)
 {
-    const att_paper_t *paper = context;
-    const att_paper_point_t *p = &paper->points[number];
     const att_sim_options_t *o = paper->options;
-    att_paper_result_t *result = out;
-    struct att_surface *surface;
-    struct att_sim_task *task = NULL;
-    int rc = att_surface_open(p->surface, &surface, error);
-    if (rc != ATT_OK)
-        return rc;
-    att_sim_task_config_t config = {.collective = p->collective, .bytes = p->bytes, .six_knobs = 1};
-    att_sim_run_config_t run = {.noise = att_surface_info(surface)->noise,
+    att_sim_run_config_t run = {.strategy = SEARCH,
+                                .noise = att_surface_info(surface)->noise,
                                 .budget = SEARCH_MOST,
                                 .until_stop = 1,
                                 .lead = o->lead,
                                 .samples = o->samples,
                                 .discard = o->discard,
                                 .max_slowdown = o->max_slowdown};
-    att_sim_optimum_t optimum;
-    rc = att_sim_task_create(surface, &config, &task, error);
+    int rc = att_sim_conditions_parse(surface, p->load, &run.conditions, error);
     if (rc == ATT_OK)
-        rc = att_sim_conditions_parse(surface, p->load, &run.conditions, error);
-    int load = run.conditions.spans[0].load;
-    if (rc == ATT_OK)
-        rc = att_sim_task_optimum(task, load, &optimum, error);
-    if (rc == ATT_OK) {
-        result->tuned_us = optimum.us;
-        result->native_us = att_sim_task_collective_us(task, ATT_SETTING_KEEP, load);
-        run.strategy = SEARCH;
         rc = search(paper, task, &run, result->native_us, &result->search, error);
-    }
     run.strategy = AFNFA;
     if (rc == ATT_OK && paper->has_afnfa)
         rc = search(paper, task, &run, result->native_us, &result->afnfa, error);
-    att_sim_task_destroy(task);
+    return rc;
+}
+
+/* The optimum over the knobs of `config`. */
+static int find_optimum(const struct att_surface *surface, const att_paper_point_t *p,
+                        const att_sim_task_config_t *config, struct att_sim_task **task, double *us,
+                        double *native_us, att_error_t *error)
+{
+    att_sim_optimum_t optimum;
+    int load = att_surface_load_index(surface, p->load);
+    int rc = att_sim_task_create(surface, config, task, error);
+    if (rc == ATT_OK)
+        rc = att_sim_task_optimum(*task, load, &optimum, error);
+    if (rc == ATT_OK) {
+        *us = optimum.us;
+        *native_us = att_sim_task_collective_us(*task, ATT_SETTING_KEEP, load);
+    }
+    return rc;
+}
+
+static int simulate(void *context, uint32_t number, void *out, att_error_t *error)
+{
+    const att_paper_t *paper = context;
+    const att_paper_point_t *p = &paper->points[number];
+    att_paper_result_t *r = out;
+    struct att_surface *surface;
+    struct att_sim_task *stock = NULL, *six = NULL;
+    int rc = att_surface_open(p->surface, &surface, error);
+    if (rc != ATT_OK)
+        return rc;
+    att_sim_task_config_t config = {.collective = p->collective, .bytes = p->bytes};
+    rc = find_optimum(surface, p, &config, &stock, &r->stock_us, &r->native_us, error);
+    config.six_knobs = 1;
+    if (rc == ATT_OK)
+        rc = find_optimum(surface, p, &config, &six, &r->tuned_us, &r->native_us, error);
+    if (rc == ATT_OK)
+        rc = simulate_searches(paper, p, surface, six, r, error);
+    att_sim_task_destroy(stock);
+    att_sim_task_destroy(six);
     att_surface_close(surface);
     return rc;
 }
@@ -193,8 +216,9 @@ static int simulate(void *context, uint32_t number, void *out, att_error_t *erro
 
 typedef struct att_paper_mean {
     uint32_t count;
-    double nccl_gbs, tuned_gbs;             /* of a single task */
-    double tuned, low, high, search, afnfa; /* speedups: geometric means, range of `tuned` */
+    double nccl_gbs, tuned_gbs;  /* of a single task */
+    double tuned, low, high;     /* speedups: geometric mean and range */
+    double stock, search, afnfa; /* speedups: geometric means */
 } att_paper_mean_t;
 
 static att_paper_mean_t mean_of(const att_paper_t *paper, uint32_t row)
@@ -211,11 +235,13 @@ static att_paper_mean_t mean_of(const att_paper_t *paper, uint32_t row)
         m.low = speedup < m.low ? speedup : m.low;
         m.high = speedup > m.high ? speedup : m.high;
         m.tuned += log(speedup);
+        m.stock += log(r->native_us / r->stock_us);
         m.search += log(r->search);
         m.afnfa += r->afnfa > 0 ? log(r->afnfa) : NAN;
     }
     if (m.count > 0) {
         m.tuned = exp(m.tuned / m.count);
+        m.stock = exp(m.stock / m.count);
         m.search = exp(m.search / m.count);
         m.afnfa = exp(m.afnfa / m.count);
     }
@@ -259,7 +285,7 @@ static void print_row(const json_t *row, const att_paper_mean_t *m)
         printf(" not simulated: %s%s", step ? text_of(row, "note") : "no surface has it: ",
                step ? "" : text_of(row, "surface"));
     else
-        printf(" search %.2fx", m->search);
+        printf(" stock knobs %.2fx, search %.2fx", m->stock, m->search);
     if (m->count > 1)
         printf("; sizes %.2f to %.2fx", m->low, m->high);
     if (m->count > 0 && (isfinite(low) || isfinite(high)))
@@ -276,16 +302,17 @@ static json_t *row_json(const json_t *row, const att_paper_mean_t *m)
 {
     bool one = m->count == 1;
     double published = number_of(row, "autoccl_speedup");
-    return json_pack("{s:O,s:{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o}", "published", row, "simulated",
-                     "tasks", (int)m->count, "nccl_gbs", number_json(one ? m->nccl_gbs : NAN),
-                     "tuned_gbs", number_json(one ? m->tuned_gbs : NAN), "tuned_speedup",
-                     number_json(m->count > 0 ? m->tuned : NAN), "tuned_speedup_low",
-                     number_json(m->count > 0 ? m->low : NAN), "tuned_speedup_high",
-                     number_json(m->count > 0 ? m->high : NAN), "search_speedup",
-                     number_json(m->count > 0 ? m->search : NAN), "afnfa_speedup",
-                     number_json(m->count > 0 ? m->afnfa : NAN), "speedup_difference",
-                     m->count > 0 && isfinite(published) ? json_real(m->tuned / published - 1)
-                                                         : json_null());
+    return json_pack(
+        "{s:O,s:{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o}", "published", row, "simulated", "tasks",
+        (int)m->count, "nccl_gbs", number_json(one ? m->nccl_gbs : NAN), "tuned_gbs",
+        number_json(one ? m->tuned_gbs : NAN), "tuned_speedup",
+        number_json(m->count > 0 ? m->tuned : NAN), "tuned_speedup_low",
+        number_json(m->count > 0 ? m->low : NAN), "tuned_speedup_high",
+        number_json(m->count > 0 ? m->high : NAN), "stock_speedup",
+        number_json(m->count > 0 ? m->stock : NAN), "search_speedup",
+        number_json(m->count > 0 ? m->search : NAN), "afnfa_speedup",
+        number_json(m->count > 0 ? m->afnfa : NAN), "speedup_difference",
+        m->count > 0 && isfinite(published) ? json_real(m->tuned / published - 1) : json_null());
 }
 
 static int report(const att_paper_t *paper, att_error_t *error)
@@ -304,7 +331,11 @@ static int report(const att_paper_t *paper, att_error_t *error)
         const json_t *row = json_array_get(paper->rows, i);
         att_paper_mean_t mean = mean_of(paper, i);
         print_row(row, &mean);
-        json_array_append_new(rows, row_json(row, &mean));
+        json_t *json = row_json(row, &mean);
+        if (json == NULL || json_array_append_new(rows, json) != 0) {
+            json_decref(rows);
+            return att_fail(error, ATT_ENOMEM, "no memory for the paper's rows");
+        }
     }
     if (paper->options->json == NULL) {
         json_decref(rows);

@@ -3,7 +3,8 @@
  * the modelled surfaces give.
  *
  * Simulated "NCCL" is the surface's default; "tuned" is the fastest of all six knobs, which is what
- * the published tuned settings stand for; "search" is where AutoCCL's own search (as coded) ends
+ * the published tuned settings stand for, "stock" the fastest of those that a stock NCCL can be
+ * given per call; "search" is where AutoCCL's own search (as coded) ends
  * with the surface's noise, and "AFNFA" where that strategy ends, medians over a few seeds.
  */
 #ifndef ATT_CLI_SIM_PAPER_H

@@ -170,6 +170,13 @@ void att_sim_report_heading(const char *surface, const struct att_sim_task *task
     printf("  optimum %s, %.1f us; NCCL's choice %.1f us (%+.1f %%)\n",
            att_setting_text(optimum.setting, setting, sizeof setting), optimum.us, native_us,
            100 * (native_us / optimum.us - 1));
+    if (c->step.compute_us > 0) {
+        double native_step_us = att_sim_task_step_us(task, ATT_SETTING_KEEP, load);
+        double step_us = att_sim_task_step_us(task, optimum.setting, load);
+        printf("  step: compute %.1f us, with NCCL's choice %.1f us, with this optimum %.1f us "
+               "(%.2fx)\n",
+               c->step.compute_us, native_step_us, step_us, native_step_us / step_us);
+    }
     if (contest->descent_stop > 0)
         printf("  coordinate descent stops after %" PRIu64 " calls (median); ",
                contest->descent_stop);
