@@ -1,6 +1,7 @@
 #include "hook/hook.h"
 
 #include "base/log.h"
+#include "base/visibility.h"
 #include "base/step.h"
 #include "hook/context.h"
 #include "hook/helper.h"
@@ -46,6 +47,17 @@ static bool is_set(const char *variable)
     return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
+/* A sidecar may come later: at the start this is information, and at the end too, since a job
+ * without sidecar is a job as NCCL alone would run it. */
+static void explain_absence(const char *when)
+{
+    char why[512];
+    if (att_log_level() < ATT_LOG_INFO)
+        return;
+    att_visibility_text(att_segment_file(hook.segment), why, sizeof why);
+    att_log(ATT_LOG_INFO, "%s: %s", when, why);
+}
+
 static bool attach(att_nccl_logger_fn logger)
 {
     if (is_set("ATTUNE_DISABLE")) {
@@ -76,7 +88,11 @@ static bool attach(att_nccl_logger_fn logger)
     }
     hook.process = &hook.memory->processes[hook.process_index];
     hook.ring = &hook.memory->rings[hook.process_index];
-    att_hook_say(logger, "%s is attached to %s", ATTUNE_VERSION, att_segment_file(hook.segment));
+    bool served = att_segment_agent_alive(hook.segment);
+    att_hook_say(logger, "%s is attached to %s%s", ATTUNE_VERSION, att_segment_file(hook.segment),
+                 served ? "" : "; no sidecar yet (ATTUNE_LOG=info says why)");
+    if (!served)
+        explain_absence("no sidecar yet");
     return true;
 }
 
@@ -116,5 +132,7 @@ __attribute__((destructor)) static void leave(void)
     att_context_flush_all();
     atomic_store_explicit(&att_hook_stopped, true, memory_order_relaxed);
     atomic_store(&hook.process->state, ATT_ENTRY_RETIRED);
+    if (atomic_load(&hook.memory->header.agent_epoch) == 0)
+        explain_absence("no sidecar came, nothing was tuned");
     att_segment_let_go(hook.segment);
 }
