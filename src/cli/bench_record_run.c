@@ -49,9 +49,10 @@ static int say(recorder_t *r, uint64_t *word, att_error_t *error)
     return rc == 0 ? ATT_OK : att_world_failure(r->job->world, error);
 }
 
-static void name_row(const recorder_t *r, row_t *row)
+static void name_row(const recorder_t *r, int number, row_t *row)
 {
     char size[24];
+    row->shape = &r->job->rows[number];
     att_bytes_text(row->shape->bytes, size, sizeof size);
     for (char *c = size; *c != '\0'; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
@@ -125,14 +126,14 @@ static int open_recording(recorder_t *r, row_t *row, att_error_t *error)
 }
 
 /* An equal part of what is left of the budget for each row that is left. */
-static void set_limits(const recorder_t *r, row_t *row, int rows_left)
+static void set_limits(const recorder_t *r, row_t *row, int rows)
 {
     uint64_t now = att_clock_ns();
     row->saved_ns = now;
     if (r->options->budget_s <= 0)
         return;
     double left = r->options->budget_s * 1e9 - (double)(now - r->start_ns);
-    double mine = left > 0 ? left / rows_left : 0;
+    double mine = left > 0 ? left / rows : 0;
     row->end_ns = now + (uint64_t)mine + 1;
     row->grid_end_ns = now + (uint64_t)(GRID_SHARE * mine) + 1;
 }
@@ -251,7 +252,7 @@ static int check_best(recorder_t *r, row_t *row, att_error_t *error)
     return att_bench_check_setting(r->driver, row->shape, setting, &r->wrong, error);
 }
 
-static int run_row(recorder_t *r, row_t *row, int rows_left, att_error_t *error)
+static int run_row(recorder_t *r, row_t *row, int left, att_error_t *error)
 {
     bool boss = r->driver->index == 0;
     row->batch = att_bench_default_batch(r->job, row->shape);
@@ -259,7 +260,7 @@ static int run_row(recorder_t *r, row_t *row, int rows_left, att_error_t *error)
     if (rc == 0 && boss)
         rc = open_recording(r, row, error);
     if (rc == 0 && boss)
-        set_limits(r, row, rows_left);
+        set_limits(r, row, left);
     if (rc == 0)
         rc = att_bench_driver_gemm(r->driver, true, error);
     if (rc == 0)
@@ -278,20 +279,32 @@ static int run_row(recorder_t *r, row_t *row, int rows_left, att_error_t *error)
     return rc;
 }
 
+/* Rows that are not complete, from this one on. */
+static int rows_left(const recorder_t *r, int number)
+{
+    int left = 1;
+    row_t *other = calloc(1, sizeof *other);
+    for (int i = number + 1; other != NULL && i < r->job->row_count; i++) {
+        name_row(r, i, other);
+        left += !att_recording_is_complete(other->path);
+    }
+    free(other);
+    return left;
+}
+
 /* A row that is complete already is left alone; driver 0 looks. */
 static int run_or_skip(recorder_t *r, int number, att_error_t *error)
 {
     row_t *row = calloc(1, sizeof *row);
     if (row == NULL)
         return att_fail(error, ATT_ENOMEM, "no memory for a row");
-    row->shape = &r->job->rows[number];
-    name_row(r, row);
+    name_row(r, number, row);
     uint64_t complete = r->driver->index == 0 && att_recording_is_complete(row->path);
     int rc = say(r, &complete, error);
     if (rc == 0 && complete && r->driver->index == 0)
         printf("# %s: complete already (remove the file to record it anew)\n", row->path);
     if (rc == 0 && !complete)
-        rc = run_row(r, row, r->job->row_count - number, error);
+        rc = run_row(r, row, rows_left(r, number), error);
     free(row);
     return rc;
 }
