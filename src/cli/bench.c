@@ -27,8 +27,10 @@ struct thread {
 
 static int run_driver(struct thread *thread, att_error_t *error)
 {
-    att_bench_driver_t driver;
-    int rc = att_bench_driver_open(thread->job, thread->index, &driver, error);
+    att_bench_driver_t driver = {0};
+    int rc = att_bench_record_check(thread->job, error);
+    if (rc == 0)
+        rc = att_bench_driver_open(thread->job, thread->index, &driver, error);
     if (rc == 0 && thread->index == 0)
         att_bench_job_print_header(thread->job);
     if (rc == 0 && att_world_barrier(thread->job->world) != 0)

@@ -325,6 +325,12 @@ static int describe(recorder_t *r, att_error_t *error)
     return r->provenance != NULL ? ATT_OK : att_fail(error, ATT_ENOMEM, "no memory");
 }
 
+int att_bench_record_check(const att_bench_job_t *job, att_error_t *error)
+{
+    const att_record_options_t *o = job->options->record;
+    return o != NULL && o->thread_count > 0 ? att_bench_variants_check(job, error) : ATT_OK;
+}
+
 int att_bench_record_run(att_bench_driver_t *driver, bool *passed, att_error_t *error)
 {
     recorder_t *r = calloc(1, sizeof *r);

@@ -38,9 +38,9 @@ static void set_variables(const att_bench_driver_t *driver, uint32_t threads)
             unsetenv(variables[i]);
 }
 
-static int check(const att_bench_driver_t *driver, att_error_t *error)
+int att_bench_variants_check(const att_bench_job_t *job, att_error_t *error)
 {
-    const att_nccl_t *n = &driver->job->nccl;
+    const att_nccl_t *n = &job->nccl;
     char version[24];
     if (n->fabric)
         return att_fail(error, ATT_EUNSUPPORTED,
@@ -61,10 +61,9 @@ int att_bench_variants_open(att_bench_driver_t *driver, const uint32_t *threads,
 {
     size_t ranks = (size_t)driver->rank_count;
     att_bench_variants_t made = {.count = 1, .threads = threads};
-    int rc = count > 0 ? check(driver, error) : ATT_OK;
-    if (rc == 0)
-        made.comms = calloc(((size_t)count + 1) * ranks, sizeof *made.comms);
-    if (rc == 0 && made.comms == NULL)
+    int rc = ATT_OK;
+    made.comms = calloc(((size_t)count + 1) * ranks, sizeof *made.comms);
+    if (made.comms == NULL)
         rc = att_fail(error, ATT_ENOMEM, "no memory for communicators");
     for (size_t i = 0; rc == 0 && i < ranks; i++)
         made.comms[i] = driver->ranks[i].comm;

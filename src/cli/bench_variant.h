@@ -18,8 +18,10 @@ typedef struct att_bench_variants {
 
 /* Let NCCL read the variables anew for each communicator. Before NCCL is loaded. */
 void att_bench_variants_allow(void);
-/* Collective: one communicator for each value. -ATT_EUNSUPPORTED on NCCL before 2.29.7 and on the
- * host fabric, which has no blocks. */
+/* -ATT_EUNSUPPORTED on NCCL before 2.29.7 and on the host fabric, which has no blocks; -ATT_EUSAGE
+ * when the variables are set. */
+int att_bench_variants_check(const att_bench_job_t *job, att_error_t *error);
+/* Collective, after the check: one communicator for each value. */
 int att_bench_variants_open(att_bench_driver_t *driver, const uint32_t *threads, int count,
                             att_bench_variants_t *variants, att_error_t *error);
 /* The driver's next calls use the communicator with these threads (0: its own). */
