@@ -53,8 +53,10 @@ int att_slurm_read_version(const char *text, size_t length, att_slurm_site_t *si
         snprintf(site->version, sizeof site->version, "%.*s", (int)(end - i), text + i);
         return ATT_OK;
     }
-    return att_fail(error, ATT_EINPUT, "'%.*s' is no version of Slurm such as 22.05.8",
-                    (int)(length < 60 ? strcspn(text, "\n") : 60), text);
+    int line = 0;
+    while (line < 60 && (size_t)line < length && text[line] != '\n' && text[line] != '\0')
+        line++;
+    return att_fail(error, ATT_EINPUT, "'%.*s' is no version of Slurm such as 22.05.8", line, text);
 }
 
 /* Calls each(line) with every line. */
