@@ -1,28 +1,13 @@
 #include "recording.h"
 
+#include "attune/words.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <zlib.h>
-
-static const char *const collectives[] = {"broadcast",     "reduce",    "allgather",
-                                          "reducescatter", "allreduce", NULL};
-static const char *const algorithms[] = {
-    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat", NULL};
-static const char *const protocols[] = {"ll", "ll128", "simple", NULL};
-static const char *const transports[] = {"p2p", "shm", "net", NULL};
-
-/* -1: none of them, "keep" too. */
-static int word_of(const char *const *words, const char *word)
-{
-    for (int i = 0; word != NULL && words[i] != NULL; i++)
-        if (strcasecmp(words[i], word) == 0)
-            return i;
-    return -1;
-}
 
 /* Inflated if need be; NUL-terminated. NULL and why. */
 static char *contents(const char *file, size_t *length, char *why, size_t size)
@@ -73,11 +58,12 @@ static uint32_t number_of(const json_t *configuration, const char *key)
 static att_setting_t setting_of(const json_t *c)
 {
     return (att_setting_t){
-        .algorithm =
-            (int8_t)word_of(algorithms, json_string_value(json_object_get(c, "algorithm"))),
-        .protocol = (int8_t)word_of(protocols, json_string_value(json_object_get(c, "protocol"))),
-        .transport =
-            (int8_t)word_of(transports, json_string_value(json_object_get(c, "transport"))),
+        .algorithm = (int8_t)att_word_number(ATT_WORDS_ALGORITHM,
+                                             json_string_value(json_object_get(c, "algorithm"))),
+        .protocol = (int8_t)att_word_number(ATT_WORDS_PROTOCOL,
+                                            json_string_value(json_object_get(c, "protocol"))),
+        .transport = (int8_t)att_word_number(ATT_WORDS_TRANSPORT,
+                                             json_string_value(json_object_get(c, "transport"))),
         .channels = (uint16_t)number_of(c, "channels"),
         .threads = (uint16_t)number_of(c, "threads"),
         .chunk_bytes = number_of(c, "chunk")};
@@ -95,9 +81,10 @@ static int read_t4(const char *text, size_t length, recording_t *r, char *why, s
         json_decref(document);
         return -1;
     }
-    recorded_t row = {
-        .collective = word_of(collectives, json_string_value(json_object_get(task, "collective"))),
-        .bytes = (uint64_t)json_integer_value(json_object_get(task, "bytes"))};
+    recorded_t row = {.collective =
+                          att_word_number(ATT_WORDS_COLLECTIVE,
+                                          json_string_value(json_object_get(task, "collective"))),
+                      .bytes = (uint64_t)json_integer_value(json_object_get(task, "bytes"))};
     size_t i, k;
     json_array_foreach(results, i, result)
     {
@@ -188,12 +175,15 @@ static int read_csv(char *text, recording_t *r, char *why, size_t size)
         line[strcspn(line, "\r")] = '\0';
         int n = split(line, f);
         recorded_t row = {
-            .collective = word_of(collectives, field(f, n, columns[COLLECTIVE])),
+            .collective = att_word_number(ATT_WORDS_COLLECTIVE, field(f, n, columns[COLLECTIVE])),
             .bytes = strtoull(field(f, n, columns[BYTES]), NULL, 10),
             .us = strtod(field(f, n, columns[TIME]), NULL),
-            .setting = {.algorithm = (int8_t)word_of(algorithms, field(f, n, columns[ALGORITHM])),
-                        .protocol = (int8_t)word_of(protocols, field(f, n, columns[PROTOCOL])),
-                        .transport = (int8_t)word_of(transports, field(f, n, columns[TRANSPORT])),
+            .setting = {.algorithm = (int8_t)att_word_number(ATT_WORDS_ALGORITHM,
+                                                             field(f, n, columns[ALGORITHM])),
+                        .protocol = (int8_t)att_word_number(ATT_WORDS_PROTOCOL,
+                                                            field(f, n, columns[PROTOCOL])),
+                        .transport = (int8_t)att_word_number(ATT_WORDS_TRANSPORT,
+                                                             field(f, n, columns[TRANSPORT])),
                         .channels = (uint16_t)strtoul(field(f, n, columns[CHANNELS]), NULL, 10),
                         .threads = (uint16_t)strtoul(field(f, n, columns[THREADS]), NULL, 10),
                         .chunk_bytes = (uint32_t)strtoul(field(f, n, columns[CHUNK]), NULL, 10)}};
