@@ -3,6 +3,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "cli/json_file.h"
+#include "cli/plugin_check.h"
 #include "search/strategy_host.h"
 
 #include <stdio.h>
@@ -69,12 +70,21 @@ static void each(void *context, const att_plugin_entry_t *entry)
 static void print_help(void)
 {
     printf(
-        "Usage: attune plugins [--plugin-path DIR[:DIR...]] [--json]\n\n"
+        "Usage: attune plugins [--plugin-path DIR[:DIR...]] [--json]\n"
+        "       attune plugins check FILE.so [--options key=value,...] [--deadline S] [--json]\n\n"
         "List the search strategies with their parameters, and every file that was refused with\n"
         "the reason. Use one as: attune run --strategy NAME:key=value,... -- command\n\n"
         "  --plugin-path DIR[:DIR...]  folders searched first; ATTUNE_PLUGIN_PATH\n"
         "  --json                      as JSON\n\n"
-        "Exit status: 0; 1 when there is no strategy at all; 2 wrong usage.\n");
+        "check: the conformance test for the author of a strategy: does it load, ask legal "
+        "settings\n"
+        "only, ask the same under the same seed, go on when trials fail, and answer in time? It "
+        "runs\n"
+        "in a process of its own, so that a crash or a hang is one line of the result.\n\n"
+        "  --options key=value,...     parameters of the strategy\n"
+        "  --deadline S                longest time of an answer in seconds (default 10)\n\n"
+        "Exit status: 0; 1 when there is no strategy at all, or check found a failure; 2 wrong\n"
+        "usage.\n");
 }
 
 /* Returns the path option and whether JSON was asked for; -1 when usage is wrong (said), 1 after
@@ -104,8 +114,56 @@ static int read_arguments(int argc, char **argv, const char **path, int *as_json
     return 0;
 }
 
+/* The value of a flag, as "--flag value" or "--flag=value"; NULL when this is another argument. */
+static const char *value_of(int argc, char **argv, int *i, const char *flag)
+{
+    size_t length = strlen(flag);
+    if (strncmp(argv[*i], flag, length) == 0 && argv[*i][length] == '=')
+        return argv[*i] + length + 1;
+    return strcmp(argv[*i], flag) == 0 && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+static int check_main(int argc, char **argv)
+{
+    att_plugin_check_t check = {.options = "", .deadline_s = 10};
+    for (int i = 2; i < argc; i++) {
+        const char *value;
+        char *end = NULL;
+        if ((value = value_of(argc, argv, &i, "--options")) != NULL) {
+            check.options = value;
+        } else if ((value = value_of(argc, argv, &i, "--deadline")) != NULL) {
+            check.deadline_s = strtod(value, &end);
+            if (end == value || *end != '\0' || !(check.deadline_s > 0)) {
+                att_log(ATT_LOG_ERROR, "--deadline %.40s: expected seconds above 0", value);
+                return ATT_EUSAGE;
+            }
+        } else if (strcmp(argv[i], "--json") == 0) {
+            check.as_json = 1;
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help();
+            return ATT_OK;
+        } else if (argv[i][0] != '-' && check.file == NULL) {
+            check.file = argv[i];
+        } else {
+            att_log(ATT_LOG_ERROR, "no option %.80s; attune plugins --help lists them", argv[i]);
+            return ATT_EUSAGE;
+        }
+    }
+    if (check.file == NULL) {
+        att_log(ATT_LOG_ERROR, "which file? attune plugins check libattune-strategy-NAME.so");
+        return ATT_EUSAGE;
+    }
+    att_error_t error;
+    int rc = att_plugin_check_run(&check, &error);
+    if (rc < 0)
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+    return rc < 0 ? -rc : rc > 0 ? ATT_EFAIL : ATT_OK;
+}
+
 int att_plugins_main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "check") == 0)
+        return check_main(argc, argv);
     const char *path = NULL;
     int as_json = 0;
     int stop = read_arguments(argc, argv, &path, &as_json);
