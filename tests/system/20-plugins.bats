@@ -58,6 +58,77 @@ needs_bad_plugins() {
     expect_output '^refused: .*mine/libattune-strategy-text\.so.*'
 }
 
+@test "check: what is shipped conforms, and says what it asked" {
+    needs_strategies
+    local file
+    for file in "$ATTUNE_BUILD"/lib/attune/libattune-strategy-{default,random,coordinate_descent,lagom}.so; do
+        run attune plugins check "$file"
+        expect_status 0
+        expect_output '^ok   loads +ABI 1, '
+        expect_output '^ok   determinism +the same seed and results give the same [0-9]+ questions'
+        expect_output '^ok   trials: all time out '
+        expect_output '^ok   speed +[0-9]+ us an answer'
+        expect_output ': conforms$'
+        reject_output '^FAIL'
+    done
+    run attune plugins check "$file" --json
+    jq -e '.version == 1 and .failures == 0 and (.findings | length > 10 and all(.ok))' <<<"$output" ||
+        fail 'unexpected form'
+}
+
+@test "check: a crash, a hang and nonsense are lines of the result" {
+    needs_strategies
+    needs_bad_plugins
+    local odd=$ATTUNE_BUILD/tests/plugins/libattune-strategy-odd.so
+    try() { # OPTIONS TEXT
+        run attune plugins check "$odd" --deadline 0.3 --options "$1"
+        expect_status 1
+        expect_output "^FAIL .*$2"
+        expect_output ': [0-9]+ failures?$'
+    }
+    try how=crash 'the strategy crashed \(signal 6, Aborted\)'
+    try how=crash,place=tell 'the strategy crashed \(signal 6, Aborted\)'
+    try how=hang 'the strategy gave no answer within 0.3 s'
+    try how=exit 'the strategy ended its process \(exit status 3\)'
+    try how=outside 'asked for .*ch=5000, which is outside its space'
+    try how=outside,place=best 'outside its space'
+    try how=many 'the strategy gave 16 settings, asked for at most 15'
+    try how=error,place=create 'strategy odd failed in create: it gave up'
+    try how=wrong 'parameter how: "wrong" is not accepted'
+    run attune plugins check "$odd"
+    expect_status 0
+}
+
+@test "check: a strategy that is not deterministic is found out" {
+    needs_strategies
+    sed -e 's/\.name *= *"random"/.name = "moody"/' \
+        -e 's/s->random = options->seed;/{ struct timespec t; clock_gettime(CLOCK_REALTIME, \&t); s->random = (uint64_t)t.tv_nsec; }/' \
+        -e '1i #include <time.h>' "$ATTUNE_ROOT/plugins/random/random.c" >moody.c
+    cc -std=gnu11 -shared -fPIC -I"$ATTUNE_ROOT/include" -o libattune-strategy-moody.so moody.c -lm
+    run attune plugins check libattune-strategy-moody.so
+    expect_status 1
+    expect_output '^FAIL determinism +the same seed and results: question 1 is '
+}
+
+@test "check: files that are no strategy, and wrong usage" {
+    echo text >libattune-strategy-text.so
+    run attune plugins check libattune-strategy-text.so
+    expect_status 1
+    expect_output '^FAIL loads +cannot load: '
+    run attune plugins check nothing.so
+    expect_status 1
+    expect_output '^FAIL loads +nothing.so: not named libattune-strategy-<name>.so'
+    run --separate-stderr attune plugins check
+    expect_status 2
+    expect_one_line 'which file'
+    run --separate-stderr attune plugins check x.so --deadline soon
+    expect_status 2
+    expect_one_line '--deadline soon: expected seconds above 0'
+    run --separate-stderr attune plugins check x.so --wrong
+    expect_status 2
+    expect_one_line 'no option --wrong'
+}
+
 @test "no strategy at all is said, with status 1" {
     mkdir -p tree/bin
     cp "$ATTUNE_BUILD/bin/attune" tree/bin/
