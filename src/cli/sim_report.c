@@ -33,16 +33,16 @@ static json_t *row_json(const att_sim_row_t *r)
                   number(r->gap_at_descent_stop), "gap_final_geomean", number(r->gap_final),
                   "gap_final_p99", number(r->gap_p99), "gap_final_worst", number(r->gap_worst),
                   "calls_to", levels(r->calls_to), "regret", number(r->regret));
-    json_t *more =
-        json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}",
-                  "descent_stop", (json_int_t)r->descent_stop, "budget", (json_int_t)r->budget,
-                  "gap_final_median", number(r->gap_median), "gap_final_p90", number(r->gap_p90),
-                  "calls_to_mean", levels(r->calls_to_mean), "calls_to_stay",
-                  levels(r->calls_to_stay), "share_to", levels(r->share_to), "regret_share",
-                  number(r->regret_share), "slower_share", number(r->slower_share), "trials_median",
-                  number(r->trials), "offline_samples", number(r->offline), "kept_default_share",
-                  number(r->kept_share), "ask_us", number(r->ask_us), "speedup", number(r->speedup),
-                  "step_speedup", number(r->step_speedup), "failed", (int)r->failed);
+    json_t *more = json_pack(
+        "{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "descent_stop",
+        (json_int_t)r->descent_stop, "budget", (json_int_t)r->budget, "gap_final_median",
+        number(r->gap_median), "gap_final_p90", number(r->gap_p90), "calls_to_mean",
+        levels(r->calls_to_mean), "calls_to_stay", levels(r->calls_to_stay), "share_to",
+        levels(r->share_to), "regret_share", number(r->regret_share), "slower_share",
+        number(r->slower_share), "trials_median", number(r->trials), "trial_calls_median",
+        number(r->trial_calls), "offline_samples", number(r->offline), "kept_default_share",
+        number(r->kept_share), "ask_us", number(r->ask_us), "speedup", number(r->speedup),
+        "step_speedup", number(r->step_speedup), "failed", (int)r->failed);
     if (row != NULL && more != NULL)
         json_object_update(row, more);
     json_decref(more);

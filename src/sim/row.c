@@ -65,6 +65,13 @@ static double trials_of(const att_sim_contest_t *contest, const att_sim_outcome_
     return o->trials;
 }
 
+static double trial_calls_of(const att_sim_contest_t *contest, const att_sim_outcome_t *o,
+                             int level)
+{
+    (void)contest, (void)level;
+    return (double)o->trial_calls;
+}
+
 /* The caller frees it; NULL without memory. */
 static double *values_of(const att_sim_contest_t *contest, uint32_t strategy, value_fn value,
                          int level)
@@ -158,6 +165,7 @@ void att_sim_row_fill(const att_sim_contest_t *contest, uint32_t strategy,
     row->regret = mean_of(contest, strategy, regret_of, 0);
     row->regret_share = row->regret / (double)contest->budget;
     row->trials = quantile_of(contest, strategy, trials_of, 0, 0.5);
+    row->trial_calls = quantile_of(contest, strategy, trial_calls_of, 0, 0.5);
     fill_sums(contest, strategy, task, last_load, row);
 }
 

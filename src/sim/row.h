@@ -26,6 +26,7 @@ typedef struct att_sim_row {
     double regret;       /* time lost against the optimum within the budget, in optimal calls */
     double regret_share; /* the same over the budget */
     double slower_share; /* of the calls, with a setting slower than NCCL's choice */
+    double trial_calls;  /* calls in lists, median */
     double trials;       /* median */
     double offline;      /* mean samples from elsewhere, charged */
     double kept_share;   /* of the runs that end on NCCL's choice */

@@ -203,6 +203,7 @@ static int play(att_sim_job_t *job, att_error_t *error)
     note_gaps(job, UINT64_MAX); /* a search that was cut at its stop */
     o->calls = job->call;
     o->trials = status.trials;
+    o->trial_calls = status.calls;
     o->kept_default = att_setting_is_keep(job->believed);
     o->setting = job->believed;
     o->collective_us = att_sim_task_collective_us(job->task, job->believed, job->load);

@@ -63,6 +63,7 @@ typedef struct att_sim_outcome {
     double lost;                      /* time lost against the optimum, in optimal calls */
     uint64_t calls, slower;           /* calls made; those with a setting slower than NCCL's */
     uint32_t trials;
+    uint64_t trial_calls;           /* in lists: trials, comparisons, refreshed baselines */
     uint64_t asks, ask_ns, offline; /* of the strategy (att_host_usage_t) */
     int kept_default;
     att_setting_t setting;         /* believed best at the end */
