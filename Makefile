@@ -12,6 +12,7 @@ help:
 	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
 	@echo 'make test-slurm  jobs on clusters of virtual nodes with a real Slurm (FULL=1: 50 runs in a row)'
 	@echo 'make prove       the fence: model checker and simulation (FULL=1: 10^6 schedules)'
+	@echo 'make fault       real processes killed and stopped at every step (FULL=1: 20 times each)'
 	@echo 'make sim         strategies against each other on every surface: build/sim/suite.json (SEEDS=10 quick)'
 	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json, fence.json'
 	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
@@ -41,6 +42,10 @@ prove: packages
 	@ATTUNE_TARGET=sim cmake/build-preset release -DATTUNE_TESTS=ON
 	@ATTUNE_TARGET=broken_sims cmake/build-preset release -DATTUNE_TESTS=ON
 	@tests/prove/prove
+
+fault: packages
+	@cmake/build-preset release -DATTUNE_TESTS=ON
+	@tests/fault/matrix --jobs 3
 
 bench: build
 	@cmake --build build/release --target bench-hook

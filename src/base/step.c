@@ -52,6 +52,7 @@ static int file = -1;
 static int fault_step = -1;
 static _Atomic long fault_countdown;
 static int fault_signal;
+static const char *fault_target; /* NULL: this process, once */
 
 const char *att_step_name(att_step_t step)
 {
@@ -104,6 +105,7 @@ int att_step_init(const char *path, att_error_t *error)
         int status = parse_fault(fault, error);
         if (status != ATT_OK)
             return status;
+        fault_target = getenv("ATTUNE_FAULT_TARGET");
     }
     if (path == NULL || path[0] == '\0')
         return ATT_OK;
@@ -111,19 +113,50 @@ int att_step_init(const char *path, att_error_t *error)
     return file >= 0 ? ATT_OK : att_fail_errno(error, "cannot write --debug-steps %s", path);
 }
 
+/* Whoever renames the file first does it, so that it happens once however many processes come here;
+ * until the file is there nothing happens. */
+static void hit_target(void)
+{
+    char done[1024], text[32] = "";
+    snprintf(done, sizeof done, "%s.done", fault_target);
+    if (rename(fault_target, done) != 0)
+        return;
+    int target = open(done, O_RDONLY | O_CLOEXEC);
+    if (target < 0 || read(target, text, sizeof text - 1) <= 0)
+        text[0] = '\0';
+    if (target >= 0)
+        close(target);
+    long pid = strtol(text, NULL, 10);
+    if (pid > 1)
+        kill((pid_t)pid, fault_signal);
+    else
+        raise(fault_signal);
+}
+
+static void maybe_fault(att_step_t step)
+{
+    if ((int)step != fault_step)
+        return;
+    long left = atomic_fetch_sub(&fault_countdown, 1);
+    if (fault_target != NULL && left <= 1)
+        hit_target();
+    else if (left == 1)
+        raise(fault_signal);
+}
+
 void att_step_reached(att_step_t step, uint32_t task, uint32_t txn, uint64_t call)
 {
     if (file >= 0) {
-        char line[128];
-        int n = snprintf(line, sizeof line, "%.6f step=%s task=%u txn=%u call=%" PRIu64 "\n",
-                         (double)att_clock_ns() * 1e-9, att_step_name(step), task, txn, call);
+        char line[160];
+        int n = snprintf(line, sizeof line, "%.6f step=%s task=%u txn=%u call=%" PRIu64 " pid=%d\n",
+                         (double)att_clock_ns() * 1e-9, att_step_name(step), task, txn, call,
+                         (int)getpid());
         if (write(file, line, (size_t)n) != n) {
             close(file);
             file = -1;
         }
     }
-    if ((int)step == fault_step && atomic_fetch_sub(&fault_countdown, 1) == 1)
-        raise(fault_signal);
+    maybe_fault(step);
 }
 
 void att_step_close(void)

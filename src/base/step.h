@@ -5,6 +5,10 @@
  * ATTUNE_FAULT=<step>:<n>:<kill|stop|exit>[:<node>] raises SIGKILL, SIGSTOP or SIGTERM in this
  * process at the n-th time (from 1) that it takes the step; with <node> only in processes whose
  * ATTUNE_NODE is <node>. The sidecar and the hook read it. For tests of the fence.
+ *
+ * With ATTUNE_FAULT_TARGET=<file> the signal goes to the process whose id is in the file ("0": to
+ * the one that takes the step), from the n-th time on as soon as the file is there, and once: the
+ * file is renamed to <file>.done then.
  */
 #ifndef ATT_BASE_STEP_H
 #define ATT_BASE_STEP_H
