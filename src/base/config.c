@@ -53,7 +53,7 @@ const att_option_row_t att_option_rows[] = {
      "use the settings of this finished run's folder, do not search", "Search"},
     {"quarantine", "ATTUNE_QUARANTINE", ATT_OPTION_STRING, BOTH, FIELD(quarantine), "", "RUN", NULL,
      0, 0, "never try what was on trial when this run ended badly (its folder)", "Search"},
-    {"watch", "ATTUNE_WATCH", ATT_OPTION_REAL, BOTH, FIELD(watch_s), "1", "SECONDS", NULL, 0,
+    {"watch", "ATTUNE_WATCH", ATT_OPTION_REAL, BOTH, FIELD(watch_s), "5", "SECONDS", NULL, 0,
      YEAR_S, "interval in seconds at which settled tasks are checked for drift; 0 = off", "Search"},
 
     {"wait-ms", "ATTUNE_WAIT_MS", ATT_OPTION_REAL, BOTH, FIELD(wait_ms), "1000", "MS", NULL, 0,

@@ -4,11 +4,14 @@
 
 #include <string.h>
 
-/* Start to start over the duration by stamps, below which the collective sets the pace. What comes
- * on top of the stamps then belongs to the setting: the blocks' wait for multiprocessors that other
- * work holds, the skew between ranks, the launch. Above it the host or compute between the calls
- * sets the pace: intervals would be noise, and stamps tell more. */
+/* Start to start over the duration by stamps, below which calls follow each other at once. */
+#define BACK_TO_BACK 1.25
+/* For long calls the limit is higher: what comes on top of the stamps belongs to the setting (the
+ * blocks' wait for multiprocessors that other work holds, the skew between ranks), while between
+ * short calls it may be the launch, which the timing itself slows down. Above the limit the host or
+ * compute between the calls sets the pace: intervals would be noise, and stamps tell more. */
 #define OWN_PACE 3.0
+#define LONG_US  50.0
 
 void att_source_init(att_source_t *source, att_reduction_t reduction)
 {
@@ -40,7 +43,8 @@ uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
         return UINT32_MAX;
     double us = att_median(source->duration_us, source->durations);
     double interval_us = att_median(source->interval_us, source->intervals);
-    if (source->intervals >= ATT_SOURCE_CALLS / 2 && interval_us <= OWN_PACE * us) {
+    double pace = us >= LONG_US ? OWN_PACE : BACK_TO_BACK;
+    if (source->intervals >= ATT_SOURCE_CALLS / 2 && interval_us <= pace * us) {
         source->reduction = ATT_REDUCTION_INTERVAL;
         return UINT32_MAX;
     }

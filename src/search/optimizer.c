@@ -329,7 +329,11 @@ static void account(struct att_optimizer *o, const att_play_t *play)
     double base = att_window_median(&o->window);
     if (play->seen == 0 || base <= 0)
         return;
-    double lost = play->total_us - play->seen * base;
+    /* Per call what the usable samples say: start to start, single ones hold the job's own pauses.
+     */
+    double us =
+        play->count > 0 ? att_midmean(play->samples_us, play->count) : play->total_us / play->seen;
+    double lost = play->seen * (us - base);
     o->status.lost_us += lost > 0 ? lost : 0;
     if (play->owner == ATT_PLAY_TRIAL)
         o->excess += 0.2 * ((lost > 0 ? lost / (play->seen * base) : 0) - o->excess);

@@ -76,86 +76,102 @@ void att_race_begin(att_race_t *race, const att_ranking_t *ranking, const att_se
         add_runner(race, extra[i]);
 }
 
-static double duration_of(const att_runner_t *runner)
+/* How much slower than another runner, over the lists in which both ran. */
+typedef struct behind {
+    double mean;  /* of the logarithms' differences, near the relative difference */
+    double error; /* standard error of it; INFINITY below two lists */
+    uint32_t lists;
+} behind_t;
+
+static behind_t behind(const att_race_t *race, const att_runner_t *a, const att_runner_t *b)
 {
-    return att_midmean(runner->samples_us, runner->count);
+    double differences[ATT_RACE_LISTS] = {0};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < race->judged; i++)
+        if (!isnan(a->logs[i]) && !isnan(b->logs[i]))
+            differences[n++] = a->logs[i] - b->logs[i];
+    return (behind_t){.mean = att_midmean(differences, n),
+                      .error = n < 2 ? INFINITY : att_stddev(differences, n) / sqrt(n),
+                      .lists = n};
 }
 
-/* Relative standard error of the duration; 1.25 is the loss of a trimmed mean against a mean for
- * normal noise, at most. */
-static double error_of(const att_runner_t *runner)
-{
-    return 1.25 * att_relative_spread(runner->samples_us, runner->count) / sqrt(runner->count);
-}
-
+/* Of those that are in and gave samples; NULL when none did. */
 static const att_runner_t *fastest_of(const att_race_t *race)
 {
     const att_runner_t *fastest = NULL;
     for (uint32_t i = 0; i < race->count; i++) {
         const att_runner_t *r = &race->runners[i];
         if (!r->out && r->count >= ATT_RACE_LEAST &&
-            (fastest == NULL || duration_of(r) < duration_of(fastest)))
+            (fastest == NULL || behind(race, r, fastest).mean < 0))
             fastest = r;
     }
     return fastest;
 }
 
-/* More samples of it may change the outcome. */
-static bool is_open(const att_race_t *race, const att_runner_t *runner)
-{
-    if (runner->out || runner->count >= ATT_RACE_MOST)
-        return false;
-    if (runner->count < ATT_RACE_SAMPLES)
-        return true;
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < race->count; i++)
-        left += !race->runners[i].out;
-    return left > 1 && error_of(runner) > ATT_RACE_KNOWN;
-}
-
+/* The mean duration of a list's blocks, in logarithms; then who is out. */
 void att_race_judge(att_race_t *race)
 {
+    if (race->judged == ATT_RACE_LISTS)
+        return;
+    for (uint32_t i = 0; i < race->count; i++) {
+        att_runner_t *r = &race->runners[i];
+        r->logs[race->judged] = r->blocks > 0 ? r->sum / r->blocks : NAN;
+        r->sum = 0;
+        r->blocks = 0;
+    }
+    race->judged++;
     const att_runner_t *best = fastest_of(race);
     for (uint32_t i = 0; best != NULL && i < race->count; i++) {
         att_runner_t *r = &race->runners[i];
-        if (r == best || r->out || r->count < ATT_RACE_SAMPLES)
-            continue;
-        double margin = ATT_RACE_OUT * hypot(error_of(r), error_of(best));
+        behind_t b = behind(race, r, best);
+        double margin = ATT_RACE_OUT * b.error;
         margin = margin < 2 * ATT_RACE_TIE ? 2 * ATT_RACE_TIE : margin;
-        r->out = duration_of(r) > duration_of(best) * (1 + margin);
+        if (r != best && !r->out && b.lists >= ATT_RACE_FIRST && b.mean > margin)
+            r->out = true;
     }
+}
+
+/* Is it open who is the fastest? */
+static bool is_open(const att_race_t *race)
+{
+    const att_runner_t *best = fastest_of(race);
+    for (uint32_t i = 0; i < race->count; i++) {
+        const att_runner_t *r = &race->runners[i];
+        if (r->out || r == best)
+            continue;
+        if (best == NULL)
+            return true;
+        behind_t b = behind(race, r, best);
+        if (b.lists < ATT_RACE_FIRST || b.error > ATT_RACE_KNOWN)
+            return true;
+    }
+    return false;
 }
 
 bool att_race_over(const att_race_t *race)
 {
-    bool open = false;
-    for (uint32_t i = 0; i < race->count; i++)
-        open = open || is_open(race, &race->runners[i]);
-    return !open || race->count < 2 || race->lists == ATT_RACE_LISTS;
+    return race->count < 2 || race->lists == ATT_RACE_LISTS || !is_open(race);
 }
 
 void att_race_list(att_race_t *race, att_playlist_t *list)
 {
-    uint32_t short_of[1 + ATT_RACE_CANDIDATES + 2], n = 0;
+    uint32_t in[1 + ATT_RACE_CANDIDATES + 2], n = 0;
     for (uint32_t i = 0; i < race->count; i++)
-        if (is_open(race, &race->runners[i]))
-            short_of[n++] = i;
+        if (!race->runners[i].out)
+            in[n++] = i;
     if (n == 0)
         return;
-    race->lists++;
     uint32_t rounds = ATT_PLAN_ENTRIES / n;
     rounds = rounds > 4 ? 4 : rounds;
+    uint32_t samples = race->lists < ATT_RACE_FIRST ? ATT_RACE_BLOCK : ATT_RACE_LONG;
     for (uint32_t round = 0; round < rounds; round++)
         for (uint32_t k = 0; k < n; k++) {
             /* Rotated, so that nobody always runs behind the same neighbour. */
-            uint32_t i = short_of[(k + round) % n], have = race->runners[i].count;
-            uint32_t goal = have < ATT_RACE_SAMPLES ? ATT_RACE_SAMPLES : ATT_RACE_MOST;
-            uint32_t samples = (goal - have + rounds - 1) / rounds;
-            uint32_t block = have < ATT_RACE_SAMPLES ? ATT_RACE_BLOCK : ATT_RACE_LONG;
-            samples = samples < 2 ? 2 : samples > block ? block : samples;
+            uint32_t i = in[(k + round + race->lists) % n];
             att_playlist_add(list, race->runners[i].setting, list->discard + samples,
                              ATT_PLAY_FINALIST, i);
         }
+    race->lists++;
 }
 
 void att_race_ran(att_race_t *race, const att_play_t *play)
@@ -164,8 +180,12 @@ void att_race_ran(att_race_t *race, const att_play_t *play)
     if (runner->calls == 0)
         runner->first_call = play->first;
     runner->calls += play->calls;
-    for (uint32_t i = 0; i < play->count && runner->count < ATT_RACE_MOST; i++)
+    for (uint32_t i = 0; i < play->count && runner->count < ATT_PLAY_SAMPLES; i++)
         runner->samples_us[runner->count++] = play->samples_us[i];
+    if (play->count > 0) {
+        runner->sum += log(att_midmean(play->samples_us, play->count));
+        runner->blocks++;
+    }
 }
 
 uint32_t att_race_winner(const att_race_t *race)
@@ -177,8 +197,7 @@ uint32_t att_race_winner(const att_race_t *race)
         const att_runner_t *r = &race->runners[i];
         uint16_t channels = r->setting.channels;
         if (!r->out && r->count >= ATT_RACE_LEAST && channels != 0 &&
-            channels < winner->setting.channels &&
-            duration_of(r) <= duration_of(fastest) * (1 + ATT_RACE_TIE))
+            channels < winner->setting.channels && behind(race, r, fastest).mean <= ATT_RACE_TIE)
             winner = r;
     }
     return (uint32_t)(winner - race->runners);

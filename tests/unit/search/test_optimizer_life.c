@@ -264,7 +264,7 @@ static void a_bimodal_job_ends(void **state)
         job_t job = job_of(&config);
         job.duration = bimodal;
         job.context = &job;
-        assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+        assert_int_equal(job_run(&job, 20000), ATT_PHASE_SETTLED);
         wrong +=
             status_of(&job).incumbent.channels == 4 || status_of(&job).incumbent.channels == 16;
         end(&job);
