@@ -28,42 +28,58 @@ stop_agents() {
     wait "$agents" || true
 }
 
-# settled SWITCHES: every task in run/tasks.json was tuned to an end, with at least so many switches, and
-# no rank waited in doubt. A mismatch between ranks fails the job itself: the host fabric compares.
-settled() {
+# tuned SWITCHES: no task in run/tasks.json was refused, there were at least so many switches, and no call
+# stayed in doubt. A mismatch between ranks fails the job itself: the host fabric compares.
+tuned() {
     output=$(cat run/tasks.json)
     reject_output '"phase": "(new|native|observed|refused|baseline)"'
-    expect_output '"phase": "settled"'
     [ "$(grep -o '"switches": [0-9]*' run/tasks.json | awk '{ n += $2 } END { print n }')" -ge "$1" ] ||
         fail "fewer than $1 switches"
     expect_output '"in_doubt": 0[,}]'
 }
 
-@test "a group over two agents is tuned, and all ranks switch at the same calls" {
+# layout AGENTS RANKS LAYOUT: such a job is tuned, with all of its ranks seen.
+layout() {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
-    export ATTUNE_RUN_ID=two
-    start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=10 --max-cost 0
-    run hooked ranks 4 2 3000 262144
+    export ATTUNE_RUN_ID=layout
+    start_agents "$1" --run-dir "$CASE_DIR/run" --strategy random:trials=5 --max-cost 0
+    run hooked "$ATTUNE_BUILD/tests/test_layout" "$2" "$1" 2500 65536 "$3"
     expect_status 0
     sleep 1.2
     stop_agents
-    settled 1
-    output=$(cat run/tasks.json)
-    expect_output '"ranks": 4[,}]'
-    expect_output '"processes": 4[,}]'
+    tuned 1
+    expect_output "\"ranks\": $2[,}]"
+    expect_output "\"processes\": $2[,}]"
 }
 
-@test "seven ranks over four agents, and only rank 0 on the first node" {
+@test "a group over two agents is tuned, and all ranks switch at the same calls" {
+    layout 2 4 block
+}
+
+@test "seven ranks on one node and eight on the other" { layout 2 15 7+8; }
+
+@test "rank 0 alone on the first node, eight on the other" { layout 2 9 1+8; }
+
+@test "eight ranks on the first node, none on the other" { layout 2 8 8+0; }
+
+@test "ranks dealt out to four nodes one by one" { layout 4 7 robin; }
+
+@test "communicators that come and go: the old groups are retired, the new ones tuned" {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
-    export ATTUNE_RUN_ID=four
-    start_agents 4 --run-dir "$CASE_DIR/run" --strategy random:trials=5 --max-cost 0
-    run hooked ranks 7 4 3000 65536
+    export ATTUNE_RUN_ID=again
+    start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=5 --max-cost 0 \
+        --debug-steps "$CASE_DIR/steps"
+    run hooked "$ATTUNE_BUILD/tests/test_layout" 4 2 1500 65536 block 2
+    expect_status 0
+    # An elastic restart: new processes, same run id, same sidecar.
+    run hooked "$ATTUNE_BUILD/tests/test_layout" 4 2 1500 65536
     expect_status 0
     sleep 1.2
     stop_agents
-    settled 1
-    output=$(cat run/tasks.json)
-    expect_output '"processes": 7[,}]'
+    tuned 3
+    [ "$(grep -c '"group":' run/tasks.json)" -eq 3 ] || fail "not three groups"
+    [ "$(grep -c step=dropped steps)" -eq 3 ] || fail "the registry keeps groups that are gone"
+    expect_output '"processes": 8[,}]'
 }
 
 @test "with two agents a group inside one node is tuned" {
