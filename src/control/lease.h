@@ -13,7 +13,7 @@
 #include "control/node_turn.h"
 
 #define ATT_LEASE_LISTS   16        /* begun in one turn */
-#define ATT_LEASE_IDLE_NS 20000000u /* without a list: given back */
+#define ATT_LEASE_IDLE_NS 5000000u /* without a list: given back */
 
 typedef enum att_lease_state {
     ATT_LEASE_NONE = 0,

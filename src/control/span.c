@@ -205,6 +205,8 @@ static void stop_tuning(att_spanned_t *g, const char *why)
     if (g->place.agents > 0)
         att_lease_end(&g->lease, &view);
     att_way_stop(&g->way);
+    if (g->span->testing == g)
+        g->span->testing = NULL;
     for (att_branch_t *b = g->branches; b != NULL; b = b->next)
         if (b->leader != NULL)
             att_task_refuse(b->leader, ATT_TASK_ENDED, why);
@@ -323,16 +325,42 @@ static void find_path(att_spanned_t *g, uint64_t now_ns)
                      "group is on one node, or it could get no socket)");
 }
 
+/* A home that many groups share is tested once. */
+static int known_home(const struct att_span *span, const att_home_path_t *path, att_way_t *home)
+{
+    uint32_t count = span->home_count < SPAN_HOMES ? span->home_count : SPAN_HOMES;
+    for (uint32_t i = 0; i < count; i++)
+        if (att_way_same(&span->homes[i].path, path)) {
+            *home = span->homes[i];
+            return 1;
+        }
+    return 0;
+}
+
 static void test_way(att_spanned_t *g, uint64_t now_ns)
 {
-    int status = att_way_step(&g->way, &g->span->memory->groups[g->index], now_ns);
-    if (status == 0)
+    struct att_span *span = g->span;
+    att_segment_group_t *shared = &span->memory->groups[g->index];
+    att_way_t home;
+    if (!g->way.testing || (span->testing != NULL && span->testing != g))
         return;
+    int status = 1;
+    if (known_home(span, &g->path, &home)) {
+        att_way_reuse(&g->way, &home, shared);
+    } else {
+        span->testing = g;
+        status = att_way_step(&g->way, shared, now_ns);
+        if (status == 0)
+            return;
+        span->testing = NULL;
+        if (status == 1)
+            span->homes[span->home_count++ % SPAN_HOMES] = g->way;
+    }
     if (status == 1) {
         g->reach_agents++;
         step_of_group(g, ATT_STEP_REACHED);
     } else {
-        g->reach_failed = g->span->self;
+        g->reach_failed = span->self;
     }
     g->reach_missing &= ~OWN;
     look_at_reach(g);

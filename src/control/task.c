@@ -72,6 +72,17 @@ static void disagree(struct att_task *t, uint64_t call, uint32_t rank, uint32_t 
     att_task_refuse(t, ATT_TASK_REFUSED, reason);
 }
 
+/* Another communicator came to share the device: what was legal no longer is. */
+static void give_up_channels(struct att_task *t)
+{
+    char text[64];
+    static const char why[] = "another communicator now shares the device: its channels and this "
+                              "task's together exceed the device";
+    t->withdrawn = 1;
+    att_optimizer_withdraw(t->optimizer, why);
+    att_log(ATT_LOG_WARN, "%s goes back to NCCL's choice: %s", att_task_label(t, text), why);
+}
+
 static void done(void *context, const att_schedule_t *schedule, att_home_state_t state,
                  const att_ballot_t *ballot)
 {
@@ -92,7 +103,9 @@ static void done(void *context, const att_schedule_t *schedule, att_home_state_t
         note_over(t, schedule->txn);
         release_turn(t);
         att_optimizer_aborted(t->optimizer, t->plan.id);
-        if (ballot->vote == ATT_VOTE_DIFFERS)
+        if (ballot->vote == ATT_VOTE_CHANNELS)
+            give_up_channels(t);
+        else if (ballot->vote == ATT_VOTE_DIFFERS)
             disagree(t, schedule->entries[0].first_call, ballot->seq_rank, ballot->no_rank);
     }
 }
@@ -201,6 +214,8 @@ static void take_part(struct att_task *t, const att_part_t *part)
     if (att_aggregate_add(t->aggregate, part, &whole) == 0)
         return;
     t->calls_seen++;
+    if (t->state >= ATT_TASK_REFUSED)
+        return;
     if (whole.differs) {
         disagree(t, whole.call, whole.rank, whole.odd_rank);
         return;
@@ -252,17 +267,6 @@ static int too_many_channels(const struct att_task *t, uint32_t channels)
     uint32_t native = t->source.native.channels;
     return channels > native &&
            channels > att_facts_ceiling(t->shared->node, t->shared->config, t->task->group, native);
-}
-
-/* Another communicator came to share the device: what was legal no longer is. */
-static void give_up_channels(struct att_task *t)
-{
-    char text[64];
-    static const char why[] = "another communicator now shares the device: its channels and this "
-                              "task's together exceed the device";
-    t->withdrawn = 1;
-    att_optimizer_withdraw(t->optimizer, why);
-    att_log(ATT_LOG_WARN, "%s goes back to NCCL's choice: %s", att_task_label(t, text), why);
 }
 
 /* Now and then: communicators come without telling. */

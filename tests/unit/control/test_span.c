@@ -1,0 +1,250 @@
+/* Groups over several nodes, with the code of the real agents: odd layouts, many groups at once,
+ * groups that end, ranks that disagree. */
+#include "world.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* How ranks lie on nodes: counts a node, or round-robin (all zero). */
+typedef struct layout {
+    const char *name;
+    uint32_t nodes, ranks;
+    uint32_t here[WORLD_NODES];
+    int no_device; /* the last rank's device is unknown */
+} layout_t;
+
+static const layout_t layouts[] = {
+    {"7+8", 2, 15, {7, 8}, 0},
+    {"1+8", 2, 9, {1, 8}, 0},
+    {"8+0", 2, 8, {8, 0}, 0},
+    {"0+8", 2, 8, {0, 8}, 0},
+    {"127 ranks, round-robin on 16", 16, 127, {0}, 0},
+    {"128 ranks on 3", 3, 128, {40, 1, 87}, 0},
+    {"129 ranks on 16, tree of two levels",
+     16,
+     129,
+     {9, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8},
+     0},
+    {"12 ranks, round-robin on 4", 4, 12, {0}, 0},
+    {"a rank without a device", 2, 6, {3, 3}, 1},
+};
+
+static void place(const layout_t *layout, uint32_t *node_of)
+{
+    uint32_t node = 0, left = layout->here[0], sum = 0;
+    for (uint32_t i = 0; i < layout->nodes; i++)
+        sum += layout->here[i];
+    for (uint32_t r = 0; r < layout->ranks; r++) {
+        if (sum == 0) {
+            node_of[r] = r % layout->nodes;
+            continue;
+        }
+        while (left == 0)
+            left = layout->here[++node];
+        left--;
+        node_of[r] = node;
+    }
+}
+
+static void try_layout(const layout_t *layout)
+{
+    world_t *w = world_create(layout->nodes);
+    uint32_t node_of[WORLD_RANKS], count[WORLD_NODES] = {0}, agents = 0;
+    place(layout, node_of);
+    for (uint32_t r = 0; r < layout->ranks; r++)
+        agents += count[node_of[r]]++ == 0;
+    world_group(w, 0xabcdef0123 + layout->ranks, layout->ranks, node_of);
+    if (layout->no_device) {
+        world_rank_t *last = &w->ranks[layout->ranks - 1];
+        memset(last->node->memory->members[last->member].device_id, 0, 16);
+        last->node->memory->members[last->member].device_units = 0;
+    }
+    world_call_task(w, 1 << 20);
+    world_meet(w);
+    world_run(w, 700, 2);
+    if (agents == 1)
+        assert_int_equal(w->sent, 0); /* groups inside a node never touch MPI */
+    for (uint32_t n = 0; n < layout->nodes; n++) {
+        const world_node_t *node = &w->nodes[n];
+        assert_int_equal(node->refused, 0);
+        /* One leader: the agent of rank 0. */
+        assert_int_equal(node->task != NULL, n == node_of[0]);
+        if (agents > 1 && count[n] > 0) {
+            assert_int_equal(att_span_agents(node->span, 0), agents);
+            assert_int_equal(att_span_ranks_here(node->span, 0), count[n]);
+        }
+    }
+    att_task_report_t report;
+    att_task_report(w->nodes[node_of[0]].task, &report);
+    if (w->mismatches != 0 || w->trials == 0 || report.switches < 3 || report.aborts > 20)
+        fail_msg("%s: %u mismatches, %u trial calls, %u switches, %u aborts, state %s: %s",
+                 layout->name, w->mismatches, w->trials, (unsigned)report.switches,
+                 (unsigned)report.aborts, att_task_state_name(report.state), report.reason);
+    assert_int_equal(report.ranks, layout->ranks);
+    /* Five channels are best; without a device never more than NCCL's own eight. */
+    if (report.status.phase == ATT_PHASE_SETTLED)
+        assert_true(report.status.incumbent.channels <= 8);
+    for (uint64_t c = 0; layout->no_device && c < 700; c++)
+        assert_true(w->decided[c] <= 9);
+    world_destroy(w);
+}
+
+static void odd_layouts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+        try_layout(&layouts[i]);
+}
+
+/* 300 groups on overlapping sets of 6 nodes want the turn at once, for several lists each. */
+static void many_groups_take_turns(void **state)
+{
+    (void)state;
+    enum { NODES = 6, GROUPS = 300, LISTS = 2 };
+    world_t *w = world_create(NODES);
+    static uint32_t members[GROUPS][NODES];
+    static uint8_t holds[GROUPS], begun[GROUPS];
+    unsigned seed = 5;
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        uint32_t ranks = 2 + (uint32_t)rand_r(&seed) % (NODES - 1), first = (uint32_t)rand_r(&seed);
+        for (uint32_t r = 0; r < ranks; r++)
+            members[g][r] = (first + r) % NODES;
+        world_group(w, 0x1000 + g * 7919u, ranks, members[g]);
+    }
+    memset(holds, 0, sizeof holds);
+    memset(begun, 0, sizeof begun);
+    uint32_t left = GROUPS * LISTS;
+    for (uint32_t round = 0; round < 200000 && left > 0; round++) {
+        world_round(w);
+        for (uint32_t n = 0; n < NODES; n++) {
+            world_node_t *node = &w->nodes[n];
+            for (uint32_t i = 0; i < att_node_group_count(node->node); i++) {
+                const att_segment_group_t *group = &node->memory->groups[i];
+                uint32_t g = (uint32_t)((group->hash - 0x1000) / 7919u);
+                const att_task_reach_t *reach = att_span_reach(node->span, i);
+                if (reach == NULL)
+                    continue;
+                if (holds[g]) {
+                    if (rand_r(&seed) % 4 == 0) {
+                        holds[g] = 0;
+                        reach->list(reach->context, -1);
+                    }
+                } else if (begun[g] < LISTS && reach->may(reach->context, att_clock_ns())) {
+                    reach->list(reach->context, 1);
+                    holds[g] = 1;
+                    begun[g]++;
+                    left--;
+                }
+            }
+        }
+        /* Groups with lists in force share no node. */
+        uint32_t owner[NODES];
+        memset(owner, 255, sizeof owner);
+        for (uint32_t g = 0; g < GROUPS; g++) {
+            if (!holds[g])
+                continue;
+            uint32_t ranks = 0;
+            for (uint32_t i = 0; i < att_node_group_count(w->nodes[members[g][0]].node); i++) {
+                const att_segment_group_t *group = &w->nodes[members[g][0]].memory->groups[i];
+                if (group->hash == 0x1000 + g * 7919u)
+                    ranks = group->ranks;
+            }
+            for (uint32_t r = 0; r < ranks; r++) {
+                assert_int_equal(owner[members[g][r]], UINT32_MAX);
+                owner[members[g][r]] = g;
+            }
+        }
+    }
+    if (left > 0) fail_msg("left %u", left);
+    world_destroy(w);
+}
+
+static void an_end_reaches_everybody(void **state)
+{
+    (void)state;
+    static const uint32_t node_of[6] = {0, 0, 1, 1, 2, 2};
+    world_t *w = world_create(3);
+    world_group(w, 77, 6, node_of);
+    world_call_task(w, 4096);
+    world_meet(w);
+    world_run(w, 200, 1);
+    assert_non_null(w->nodes[0].task);
+    uint32_t owner = 77 % 3;
+    assert_int_equal(att_registry_groups(w->nodes[owner].registry), 1);
+    att_segment_retire_member(w->nodes[1].memory, w->ranks[2].member);
+    for (int i = 0; i < 10; i++)
+        world_round(w);
+    att_task_report_t report;
+    att_task_report(w->nodes[0].task, &report);
+    assert_int_equal(report.state, ATT_TASK_ENDED);
+    assert_null(att_span_reach(w->nodes[0].span, 0));
+    for (int n = 0; n < 3; n++)
+        assert_int_equal(w->nodes[n].refused, 0); /* an ordinary end */
+    for (uint32_t r = 0; r < 6; r++)
+        att_segment_retire_member(w->ranks[r].node->memory, w->ranks[r].member);
+    for (int i = 0; i < 10; i++)
+        world_round(w);
+    assert_int_equal(att_registry_groups(w->nodes[owner].registry), 0);
+    uint32_t granted, waiting;
+    att_turn_counts(w->nodes[0].keeper, &granted, &waiting);
+    assert_int_equal(granted + waiting, 0);
+    world_destroy(w);
+}
+
+/* The same rank twice: two communicators carry the hash. */
+static void a_twin_ends_tuning(void **state)
+{
+    (void)state;
+    static const uint32_t first[4] = {0, 0, 1, 1}, twin[4] = {2, 2, 2, 1};
+    world_t *w = world_create(3);
+    world_group(w, 99, 4, first);
+    world_call_task(w, 4096);
+    world_meet(w);
+    world_run(w, 100, 1);
+    world_group(w, 99, 4, twin);
+    for (int i = 0; i < 10; i++)
+        world_round(w);
+    assert_non_null(strstr(w->nodes[0].why, "two communicators carry its hash"));
+    assert_null(att_span_reach(w->nodes[0].span, 0));
+    world_destroy(w);
+}
+
+/* Rank 3 on the other node counts NCCL's calls differently: tuning ends and the ranks are named. */
+static void disagreement_is_named(void **state)
+{
+    (void)state;
+    static const uint32_t node_of[4] = {0, 0, 1, 1};
+    world_t *w = world_create(2);
+    world_group(w, 55, 4, node_of);
+    world_call_task(w, 4096);
+    world_meet(w);
+    world_run(w, 150, 1);
+    att_task_report_t report;
+    att_task_report(w->nodes[0].task, &report);
+    assert_int_equal(report.state, ATT_TASK_TUNING);
+    w->ranks[3].seq_shift = 1;
+    world_run(w, 30, 1);
+    att_task_report(w->nodes[0].task, &report);
+    assert_int_equal(report.state, ATT_TASK_REFUSED);
+    assert_non_null(strstr(report.reason, "disagree"));
+    assert_non_null(strstr(report.reason, "3"));
+    assert_int_equal(w->mismatches, 0);
+    world_destroy(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(odd_layouts),
+        cmocka_unit_test(many_groups_take_turns),
+        cmocka_unit_test(an_end_reaches_everybody),
+        cmocka_unit_test(a_twin_ends_tuning),
+        cmocka_unit_test(disagreement_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
