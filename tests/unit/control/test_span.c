@@ -229,6 +229,10 @@ static void disagreement_is_named(void **state)
     assert_int_equal(report.state, ATT_TASK_TUNING);
     w->ranks[3].seq_shift = 1;
     world_run(w, 30, 1);
+    for (int i = 0; i < 100; i++) { /* parts may wait for a moment to be sent */
+        world_round(w);
+        att_clock_sleep_ns(100000);
+    }
     att_task_report(w->nodes[0].task, &report);
     assert_int_equal(report.state, ATT_TASK_REFUSED);
     assert_non_null(strstr(report.reason, "disagree"));
