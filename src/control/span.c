@@ -326,35 +326,37 @@ static void find_path(att_spanned_t *g, uint64_t now_ns)
 }
 
 /* A home that many groups share is tested once. */
-static int known_home(const struct att_span *span, const att_home_path_t *path, att_way_t *home)
+static int copy_way(att_spanned_t *g)
 {
-    uint32_t count = span->home_count < SPAN_HOMES ? span->home_count : SPAN_HOMES;
-    for (uint32_t i = 0; i < count; i++)
-        if (att_way_same(&span->homes[i].path, path)) {
-            *home = span->homes[i];
-            return 1;
-        }
+    struct att_span *span = g->span;
+    att_segment_group_t *mine = &span->memory->groups[g->index];
+    for (uint32_t i = 0; i < att_node_group_count(span->node); i++) {
+        const att_segment_group_t *other = &span->memory->groups[i];
+        if (other == mine || atomic_load(&other->path) == 0 || other->home_port != g->path.port ||
+            memcmp(other->home_key, g->path.key, sizeof other->home_key) != 0)
+            continue;
+        att_way_stop(&g->way);
+        mine->home_port = other->home_port;
+        memcpy(mine->home_key, other->home_key, sizeof mine->home_key);
+        memcpy(mine->home_address, other->home_address, sizeof mine->home_address);
+        atomic_store_explicit(&mine->path, 1, memory_order_release);
+        return 1;
+    }
     return 0;
 }
 
 static void test_way(att_spanned_t *g, uint64_t now_ns)
 {
     struct att_span *span = g->span;
-    att_segment_group_t *shared = &span->memory->groups[g->index];
-    att_way_t home;
     if (!g->way.testing || (span->testing != NULL && span->testing != g))
         return;
     int status = 1;
-    if (known_home(span, &g->path, &home)) {
-        att_way_reuse(&g->way, &home, shared);
-    } else {
+    if (atomic_load(&span->memory->groups[g->index].path) != 0 || !copy_way(g)) {
         span->testing = g;
-        status = att_way_step(&g->way, shared, now_ns);
+        status = att_way_step(&g->way, &span->memory->groups[g->index], now_ns);
         if (status == 0)
             return;
         span->testing = NULL;
-        if (status == 1)
-            span->homes[span->home_count++ % SPAN_HOMES] = g->way;
     }
     if (status == 1) {
         g->reach_agents++;

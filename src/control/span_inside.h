@@ -58,8 +58,6 @@ typedef struct att_spanned {
     att_branch_t *branches;
 } att_spanned_t;
 
-#define SPAN_HOMES 64
-
 struct att_span {
     att_task_shared_t *shared;
     struct att_node *node;
@@ -70,9 +68,7 @@ struct att_span {
     att_spanned_t *groups[ATT_GROUPS]; /* NULL: not over several nodes */
     att_branch_t *branch_of[ATT_TASKS];
     int changed;
-    att_spanned_t *testing;      /* one way at a time */
-    att_way_t homes[SPAN_HOMES]; /* that were reached; a ring */
-    uint32_t home_count;
+    att_spanned_t *testing; /* one way at a time */
     uint64_t now_ns; /* of the last step */
 };
 

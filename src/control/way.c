@@ -53,18 +53,6 @@ static void write_group(const att_way_t *way, att_segment_group_t *group)
     atomic_store_explicit(&group->path, 1, memory_order_release);
 }
 
-bool att_way_same(const att_home_path_t *a, const att_home_path_t *b)
-{
-    return a->port == b->port && memcmp(a->key, b->key, sizeof a->key) == 0;
-}
-
-void att_way_reuse(att_way_t *way, const att_way_t *reached, att_segment_group_t *group)
-{
-    way->address = reached->address;
-    way->testing = 0;
-    write_group(way, group);
-}
-
 int att_way_step(att_way_t *way, att_segment_group_t *group, uint64_t now_ns)
 {
     if (!way->testing)

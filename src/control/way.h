@@ -22,9 +22,6 @@ typedef struct att_way {
 /* Path of the home that a process of this node serves; port 0: it does not (yet). */
 void att_way_of_process(const att_segment_process_t *process, att_home_path_t *path);
 void att_way_begin(att_way_t *way, const att_group_key_t *group, const att_home_path_t *path);
-/* The same home as one that was reached before: no test is needed. */
-void att_way_reuse(att_way_t *way, const att_way_t *reached, att_segment_group_t *group);
-bool att_way_same(const att_home_path_t *a, const att_home_path_t *b);
 /* 1: reached, group entry written; 0: not yet; -ATT_ESYSTEM: no address answers. */
 int att_way_step(att_way_t *way, att_segment_group_t *group, uint64_t now_ns);
 void att_way_stop(att_way_t *way);
