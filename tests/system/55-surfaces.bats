@@ -114,7 +114,7 @@ END
     many=(record allreduce --size-list 16K -t 2 --channels 1-4 --repeats 60 --again 5 --batch 1)
     attune "${many[@]}" >first.log 2>&1 &
     pid=$!
-    for i in $(seq 400); do
+    for i in $(seq 3000); do
         [ -e "$journal" ] && [ "$(wc -l <"$journal")" -gt 100 ] && break
         sleep 0.02
     done
