@@ -3,13 +3,15 @@
  * a communicator of all ranks and one of its node's, and calls AllReduce on both in turn.
  *
  *   app [--seconds S] [--bytes N] [--end HOW[:N][@RANK]] [--file FOLDER] [--pause MS] [--term]
+ * [--all]
  *
+ * --all: the communicator of all ranks alone.
  * Ranks come from MPI (mpirun, srun --mpi=pmix), or with --file from RANK, WORLD_SIZE (torchrun) or
  * SLURM_PROCID, SLURM_NTASKS; the unique id then goes through a file in FOLDER.
  * --end: what happens half way through, on one rank or (no @RANK) on all: ok, abort:N (MPI), segv,
- * kill, hang, exit:N@RANK; exit:N without a rank is an orderly end with status N. --term: SIGTERM is
- * ignored, as by a job that saves its state first. Last
- * line of each rank: "rank R of N on HOST: C calls".
+ * kill, hang, exit:N@RANK; exit:N without a rank is an orderly end with status N. --term: SIGTERM
+ * is ignored, as by a job that saves its state first. Last line of each rank: "rank R of N on HOST:
+ * C calls".
  */
 #include "fabric/nccl_abi.h"
 
@@ -29,6 +31,7 @@ typedef struct options {
     int end_number, end_rank;
     const char *folder;
     long pause_ms;
+    bool all_only;
 } options_t;
 
 static double now(void)
@@ -68,6 +71,10 @@ static options_t read_options(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--term")) {
             signal(SIGTERM, SIG_IGN);
+            continue;
+        }
+        if (!strcmp(argv[i], "--all")) {
+            o.all_only = true;
             continue;
         }
         if (i + 1 == argc)
@@ -167,7 +174,8 @@ static long work(const options_t *o, int rank, int ranks, ncclComm_t all, ncclCo
         for (size_t i = 1; i < count; i += 997)
             mine[i] = rank + (int32_t)i;
         mine[0] = 0;
-        if (ncclAllReduce(mine, sum, count, ncclInt32, ncclSum, node, NULL) != ncclSuccess)
+        if (node != NULL &&
+            ncclAllReduce(mine, sum, count, ncclInt32, ncclSum, node, NULL) != ncclSuccess)
             return -1;
         mine[0] = rank == 0 && passed > o->seconds;
         if (ncclAllReduce(mine, sum, count, ncclInt32, ncclSum, all, NULL) != ncclSuccess)
@@ -200,11 +208,11 @@ int main(int argc, char **argv)
             die("no unique id");
         MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
     }
-    ncclComm_t all, node;
+    ncclComm_t all, node = NULL;
     char host[64];
     int color = host_color(host, sizeof host);
     if (ncclCommInitRank(&all, ranks, id, rank) != ncclSuccess ||
-        ncclCommSplit(all, color, rank, &node, NULL) != ncclSuccess)
+        (!o.all_only && ncclCommSplit(all, color, rank, &node, NULL) != ncclSuccess))
         die("no communicator");
     long calls = work(&o, rank, ranks, all, node);
     if (calls < 0) {
@@ -212,7 +220,8 @@ int main(int argc, char **argv)
                 calls == -2 ? "wrong sums" : ncclGetLastError(all));
         _exit(5);
     }
-    ncclCommDestroy(node);
+    if (node != NULL)
+        ncclCommDestroy(node);
     ncclCommDestroy(all);
     printf("rank %d of %d on %s: %ld calls\n", rank, ranks, host, calls);
     fflush(stdout);

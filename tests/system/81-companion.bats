@@ -51,5 +51,15 @@ attune_run "${attune_step[@]}" --mpi=pmix "$@"
 END
     run allocate 2 2 bash job "$app" --seconds 0.5
     expect_status 0
-    jq -e '[.tasks[].phase] | all(. == "observed")' "$ATTUNE_RUN_DIR/tasks.json"
+    jq -e '[.tasks[].switches] | length > 0 and all(. == 0)' "$ATTUNE_RUN_DIR/tasks.json"
+}
+
+@test "a group over all nodes is tuned: agents and home words over the network" {
+    run allocate 3 3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --all \
+        --seconds 15 --bytes 262144
+    expect_status 0
+    expect_reports 6
+    expect_report 3 6
+    jq -e '[.tasks[] | select(.ranks == 6 and .nodes == 3 and .switches > 0)] | length > 0' \
+        "$ATTUNE_RUN_DIR/tasks.json" >/dev/null || fail "$(jq -c '[.tasks[] | {ranks, nodes, phase, switches, calls_seen, reason}]' "$ATTUNE_RUN_DIR/tasks.json")"
 }

@@ -23,8 +23,8 @@ under_way() { wait_for 20 agents_are_up && wait_for 20 ranks_are_up && sleep 1.5
     expect_report 3 6
 }
 
-@test "the application exits with 7: so does the job" {
-    id=$(submit -N3 --ntasks-per-node=3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --end exit:7)
+@test "the application ends with 7: so does the job" {
+    id=$(submit -N3 --ntasks-per-node=3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --end abort:7@2)
     job_ends "$id" 30
     [ "$(job_field "$id" JobState)" = FAILED ]
     [ "$(job_field "$id" ExitCode)" = 7:0 ]
@@ -72,7 +72,7 @@ under_way() { wait_for 20 agents_are_up && wait_for 20 ranks_are_up && sleep 1.5
 }
 
 @test "an agent was killed, and the application fails: its status wins" {
-    companion --seconds 6 --end exit:7 >log 2>&1 &
+    companion --seconds 6 --end abort:7@2 >log 2>&1 &
     local job=$! status=0
     under_way
     lab node 3 kill -KILL "$(agent_of 3)"

@@ -92,9 +92,12 @@ expect_report() {
     jq -e '.state == "finished"' "$ATTUNE_RUN_DIR/tasks.json" >/dev/null ||
         fail "the sidecar has not ended well: $(head -c 300 "$ATTUNE_RUN_DIR/tasks.json")"
     jq -e --argjson n "$1" --argjson r "$2" \
-        '[.tasks[] | select(.ranks == $r and .nodes == $n and .calls_seen > 0)] | length > 0' \
+        '[.tasks[] | select(.ranks == $r and .nodes == $n)] | length > 0' \
         "$ATTUNE_RUN_DIR/tasks.json" >/dev/null ||
-        fail "no task of $2 ranks on $1 nodes with calls: $(jq -c '[.tasks[] | {ranks, nodes, calls_seen, phase}]' "$ATTUNE_RUN_DIR/tasks.json")"
+        fail "no task of $2 ranks on $1 nodes: $(jq -c '[.tasks[] | {ranks, nodes, phase}]' "$ATTUNE_RUN_DIR/tasks.json")"
+    jq -e --argjson r "$2" '.coverage.processes >= $r and .coverage.decisions > 0 and .coverage.in_doubt == 0' \
+        "$ATTUNE_RUN_DIR/tasks.json" >/dev/null ||
+        fail "not all processes were seen: $(jq -c .coverage "$ATTUNE_RUN_DIR/tasks.json")"
     for file in "$ATTUNE_RUN_DIR"/fabric-*.json; do
         [ -e "$file" ] || break
         jq -e '.mismatches == 0' "$file" >/dev/null || fail "ranks differed: $(cat "$file")"
