@@ -553,6 +553,8 @@ const att_task_reach_t *att_span_reach(struct att_span *span, uint32_t group)
 
 void att_span_lead(struct att_span *span, uint32_t index, struct att_task *task)
 {
+    if (span->branch_of[index] == NULL)
+        look_for_tasks(span); /* the group was reached before its first call */
     if (span->branch_of[index] != NULL)
         span->branch_of[index]->leader = task;
 }
