@@ -25,9 +25,9 @@ companion() {
     done
 }
 
-@test "three nodes, runs in a row" { companion 3 "${ATTUNE_CLUSTER_RUNS:-5}"; }
+@test "three nodes, runs in a row" { companion 3 "${ATTUNE_TEST_RUNS:-5}"; }
 
-@test "four nodes, runs in a row" { companion 4 "${ATTUNE_CLUSTER_RUNS:-5}"; }
+@test "four nodes, runs in a row" { companion 4 "${ATTUNE_TEST_RUNS:-5}"; }
 
 @test "the sidecar asks for no GPU and no processor of the application" {
     run allocate 2 8 --gpus-per-node=2 bash -c '. "$(attune slurm --jobs)/companion.sh" || exit
