@@ -1,5 +1,6 @@
 #include "profile/stream_writer.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <dirent.h>
@@ -327,6 +328,18 @@ void att_stream_writer_flush(struct att_stream_writer *w)
 {
     put_records(w);
     hand_over(w);
+}
+
+void att_stream_writer_wait(struct att_stream_writer *w)
+{
+    att_stream_writer_flush(w);
+    for (bool waiting = true; waiting;) {
+        pthread_mutex_lock(&w->lock);
+        waiting = w->queued_bytes > 0;
+        pthread_mutex_unlock(&w->lock);
+        if (waiting)
+            att_clock_sleep_ns(1000000);
+    }
 }
 
 void att_stream_writer_counts(const struct att_stream_writer *w, att_stream_counts_t *counts)

@@ -44,6 +44,9 @@ void att_stream_writer_record(struct att_stream_writer *writer, const att_stream
 /* Hand everything collected to the disk's thread: about five times a second. */
 void att_stream_writer_flush(struct att_stream_writer *writer);
 
+/* Until the disk has caught up: for who makes streams faster than a disk is. */
+void att_stream_writer_wait(struct att_stream_writer *writer);
+
 typedef struct att_stream_counts {
     uint64_t records, dropped, bytes; /* given, lost of these, handed to the disk */
 } att_stream_counts_t;
