@@ -3,6 +3,7 @@
 /* Windows grow from the first on: a trace is of use early, and later ones have more samples. */
 #define FIRST_WINDOW_NS 50000000ll
 #define LAST_WINDOW_NS  1000000000ll
+#define FIRST_DRIFT     50e-6 /* crystals are within this of each other */
 
 static int64_t window_ns(const att_device_clock_t *c)
 {
@@ -19,12 +20,16 @@ int att_device_clock_finish(att_device_clock_t *c, att_device_clock_point_t *poi
         .at_ns = c->from_ns + half,
         .offset_ns = c->low_ns + gap / 2 + (int64_t)(c->drift * (double)half),
     };
-    /* Crossed bounds: the slope was off by that much over the window. */
-    uint64_t uncertainty = (uint64_t)((gap < 0 ? -gap : gap) / 2) + 1;
+    /* Half the gap (crossed bounds: the slope was off by that much), and what the slope may be off
+     * by over half the window. */
+    double slope_error = c->points < 2 ? FIRST_DRIFT : c->drift_error;
+    uint64_t uncertainty =
+        (uint64_t)((gap < 0 ? -gap : gap) / 2) + (uint64_t)(slope_error * (double)half) + 1;
     now.uncertainty_ns = uncertainty > UINT32_MAX ? UINT32_MAX : (uint32_t)uncertainty;
     if (c->points > 0 && now.at_ns > c->last.at_ns) {
         double slope =
             (double)(now.offset_ns - c->last.offset_ns) / (double)(now.at_ns - c->last.at_ns);
+        c->drift_error = slope > c->drift ? slope - c->drift : c->drift - slope;
         c->drift += (slope - c->drift) / (c->points < 4 ? (double)c->points : 4.0);
     }
     c->last = now;

@@ -23,7 +23,8 @@ typedef struct att_device_clock {
     int64_t from_ns, to_ns;  /* device time of the window */
     int64_t low_ns, high_ns; /* bounds at from_ns */
     uint64_t samples;
-    double drift; /* of the offset, a second a second */
+    double drift;       /* of the offset, a second a second */
+    double drift_error; /* by how much the last point moved it */
     att_device_clock_point_t last;
     uint64_t points;
 } att_device_clock_t;

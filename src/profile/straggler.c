@@ -139,22 +139,32 @@ static stretch_t look_at_window(const struct att_straggler *s, uint32_t rank, ui
     return (stretch_t){values[(length - 1) / 2], values[(length - 1) * 9 / 10]};
 }
 
-/* Limit of one rank from its calm windows, and the level of the calmest. scratch: [count]. */
+/* Limit of one rank from its calm windows, and the level of the calmest. A window beside one that
+ * is not calm may hold the first or last late steps: it does not count. scratch: [count]. */
 static void find_calm(struct att_straggler *s, uint32_t rank, float *scratch, double *level)
 {
-    uint32_t window = window_of(s), windows = s->count / window, kept = 0;
+    uint32_t window = window_of(s), windows = s->count / window, kept = 0, best = 0;
     stretch_t calmest = {INFINITY, INFINITY};
     for (uint32_t w = 0; w < windows; w++) {
         stretch_t one = look_at_window(s, rank, w * window, window);
-        if (one.median < calmest.median)
+        if (one.median < calmest.median ||
+            (one.median == calmest.median && one.high < calmest.high)) {
             calmest = one;
+            best = w;
+        }
     }
     float bound = calmest.high + 3 * (calmest.high - calmest.median) + 1000.0f;
+    bool before = true, now = true;
     for (uint32_t w = 0; w < windows; w++) {
-        if (look_at_window(s, rank, w * window, window).median > bound)
-            continue;
-        for (uint32_t i = 0; i < window; i++)
-            scratch[kept++] = s->lateness[(size_t)(w * window + i) * s->ranks + rank];
+        bool after =
+            w + 1 >= windows || look_at_window(s, rank, (w + 1) * window, window).median <= bound;
+        if (w == 0)
+            now = look_at_window(s, rank, 0, window).median <= bound;
+        if ((before && now && after) || w == best)
+            for (uint32_t i = 0; i < window; i++)
+                scratch[kept++] = s->lateness[(size_t)(w * window + i) * s->ranks + rank];
+        before = now;
+        now = after;
     }
     qsort(scratch, kept, sizeof *scratch, by_float);
     double high = quantile(scratch, kept, CALM_PART);

@@ -317,7 +317,6 @@ int att_stream_writer_define(struct att_stream_writer *w, att_frame_type_t type,
 int att_stream_writer_note(struct att_stream_writer *w, att_frame_type_t type, const void *payload,
                            uint32_t bytes)
 {
-    put_records(w); /* keep the order */
     /* A few definitions beyond the limit of a plain file are better than records without them. */
     if (w->options.ring && !within_limit(w, sizeof(att_frame_t) + bytes))
         return -ATT_EFULL;
