@@ -15,7 +15,7 @@
 #include "control/peers.h"
 #include "control/task.h"
 
-#define BENCH_SEATS 24 /* groups of an agent, one local rank and one task each */
+#define BENCH_SEATS 64 /* ranks of groups of an agent, one task a group */
 
 /* One rank of one group here. */
 typedef struct bench_seat {
