@@ -214,9 +214,11 @@ int main(int argc, char **argv)
     const char *limit = getenv("ATTUNE_BENCH_AGENTS");
     if (limit != NULL)
         most = (uint32_t)atoi(limit);
-    static sweep_t sweeps[3] = {{.name = "agents", .x_of = agents_of},
-                                {.name = "groups", .x_of = groups_of},
-                                {.name = "ranks", .x_of = ranks_of}};
+    static sweep_t sweeps[] = {{.name = "agents", .x_of = agents_of},
+                               {.name = "groups", .x_of = groups_of},
+                               {.name = "ranks", .x_of = ranks_of},
+                               {.name = "agents (three axes)", .x_of = agents_of}};
+    enum { SWEEPS = sizeof sweeps / sizeof *sweeps };
     printf("# attune %s, the sidecar's code for groups over several nodes in virtual time\n"
            "%7s %7s %6s %9s %10s %10s %9s %9s %11s %10s %9s %9s %9s %8s %7s\n",
            ATTUNE_VERSION, "agents", "groups", "ranks", "placed", "settled", "median", "commit",
@@ -226,17 +228,19 @@ int main(int argc, char **argv)
            "(calls)", "(KiB)", "(s)");
     int failed = 0;
     for (uint32_t agents = 16; agents <= most && !failed; agents *= 4)
-        failed = add(&sweeps[0], agents, 1, agents * 1791 / 16384, 1, &config, host);
+        failed = add(&sweeps[0], agents, 0, agents / 4 - 1, 1, &config, host);
+    for (uint32_t agents = 8; agents <= most / 8 && agents <= 512 && !failed; agents *= 4)
+        failed = add(&sweeps[3], agents, 1, 0, 1, &config, host);
     for (uint32_t blocks = 1; blocks <= 64 && !failed; blocks *= 2)
         failed = add(&sweeps[1], 256, 0, blocks, 1, &config, host);
     for (uint32_t ranks = 1; ranks <= 8 && !failed; ranks *= 2)
         failed = add(&sweeps[2], 64, 0, 8, ranks, &config, host);
-    for (int s = 0; s < 3 && !failed; s++)
+    for (int s = 0; s < SWEEPS && !failed; s++)
         print_fits(&sweeps[s]);
     if (!failed && argc > 2)
-        failed = write_json(argv[2], sweeps, 3);
+        failed = write_json(argv[2], sweeps, SWEEPS);
     if (!failed && argc > 3)
-        failed = write_data(argv[3], sweeps, 3);
+        failed = write_data(argv[3], sweeps, SWEEPS);
     att_strategy_host_destroy(host);
     att_config_free(&config);
     return failed ? ATT_EFAIL : ATT_OK;

@@ -34,6 +34,7 @@ struct att_peers {
     row_t **rows;
     uint32_t row_count, row_capacity;
     other_t *others;
+    uint32_t other_count;
 };
 
 static void send_message(void *context, uint32_t to, const att_message_t *m)
@@ -80,7 +81,9 @@ int att_peers_create(struct att_messenger *messenger, att_task_shared_t *shared,
     p->count = att_messenger_count(messenger);
     p->refuse = refuse_group;
     p->context = context;
-    p->others = calloc(p->count, sizeof *p->others);
+    /* Only agent 0 hears of them: elsewhere it would grow with the agents for nothing. */
+    p->other_count = p->self == 0 ? p->count : 1;
+    p->others = calloc(p->other_count, sizeof *p->others);
     int status = p->others != NULL ? ATT_OK : -ATT_ENOMEM;
     if (status == ATT_OK)
         status = att_registry_create(&registry_ops, p, p->count, &p->registry);
@@ -182,7 +185,7 @@ uint32_t att_peers_rows(const struct att_peers *p, att_task_report_t *rows, uint
 
 void att_peers_coverage(const struct att_peers *p, att_coverage_t *sum, uint64_t *records)
 {
-    for (uint32_t i = 0; i < p->count; i++) {
+    for (uint32_t i = 0; i < p->other_count; i++) {
         att_coverage_add(sum, &p->others[i].coverage);
         *records += p->others[i].records;
     }
@@ -190,7 +193,7 @@ void att_peers_coverage(const struct att_peers *p, att_coverage_t *sum, uint64_t
 
 int att_peers_all_gone(const struct att_peers *p)
 {
-    for (uint32_t i = 1; i < p->count; i++)
+    for (uint32_t i = 1; i < p->other_count; i++)
         if (!p->others[i].gone)
             return 0;
     return 1;
@@ -219,6 +222,8 @@ static void on_message(void *context, uint32_t from, const void *bytes, uint32_t
         on_report(p, from, &m);
         break;
     case ATT_MESSAGE_COVERAGE:
+        if (from >= p->other_count)
+            break;
         p->others[from].coverage = m.body.node.coverage;
         p->others[from].records = m.body.node.records;
         p->others[from].gone = m.body.node.last != 0;
