@@ -35,8 +35,9 @@ typedef struct bench_member {
     struct att_task *tasks[BENCH_SEATS]; /* led here, by index in the segment */
     bench_seat_t seats[BENCH_SEATS];
     uint32_t seat_count;
-    uint64_t calls, waited;
-    int busy; /* something was under way after the last round */
+    uint64_t calls, waited, in_doubt;
+    int busy;         /* something was under way after the last round */
+    uint32_t refused; /* groups that are not tuned */
 } bench_member_t;
 
 int bench_member_create(bench_member_t *member, const att_config_t *config,

@@ -5,7 +5,7 @@
 void att_home_ask(const att_segment_memory_t *memory, const att_segment_task_t *task, uint32_t txn,
                   att_home_request_t *request)
 {
-    const att_segment_group_t *group = &memory->groups[task->group];
+    const att_segment_group_t *group = &memory->groups[task->group % ATT_GROUPS];
     *request = (att_home_request_t){.magic = ATT_HOME_MAGIC,
                                     .hash = group->hash,
                                     .bytes = task->bytes,
@@ -50,8 +50,8 @@ int att_home_answer(att_segment_memory_t *memory, const uint8_t key[16],
     if (atomic_load(&task->state) != ATT_ENTRY_LIVE || task->group >= ATT_GROUPS ||
         task->bytes != request->bytes || task->collective != request->collective ||
         task->legal_pairs != request->legal_pairs || atomic_load(&task->copied) != 0 ||
-        memory->groups[task->group].hash != request->hash ||
-        memory->groups[task->group].ranks != request->ranks)
+        memory->groups[task->group % ATT_GROUPS].hash != request->hash ||
+        memory->groups[task->group % ATT_GROUPS].ranks != request->ranks)
         return -ATT_EINPUT;
     reply->state = (uint32_t)att_home_decide(task, request->txn, ATT_HOME_ABORTED);
     return ATT_OK;

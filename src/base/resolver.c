@@ -94,7 +94,7 @@ void att_resolver_stop(att_resolver_t *resolver)
 att_home_state_t att_resolver_ask(const att_segment_memory_t *memory,
                                   const att_segment_task_t *task, uint32_t txn)
 {
-    const att_segment_group_t *group = &memory->groups[task->group];
+    const att_segment_group_t *group = &memory->groups[task->group % ATT_GROUPS];
     if (atomic_load_explicit(&group->path, memory_order_acquire) == 0)
         return ATT_HOME_NONE;
     att_home_request_t request;

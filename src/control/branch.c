@@ -81,7 +81,7 @@ static att_vote_t permits(void *context, const att_schedule_t *schedule)
             most = schedule->entries[i].setting.channels;
     for (uint32_t i = 0; i < b->lane_count; i++) {
         const att_segment_member_t *m =
-            &span->memory->members[span->memory->lanes[b->lanes[i]].member];
+            &span->memory->members[span->memory->lanes[b->lanes[i]].member % ATT_MEMBERS];
         uint32_t seen = atomic_load(&m->channels);
         if (seen > used)
             used = seen;

@@ -7,14 +7,14 @@
 static const att_segment_member_t *member_of(const struct att_node *node, uint32_t lane)
 {
     const att_segment_memory_t *memory = att_node_memory(node);
-    return &memory->members[memory->lanes[lane].member];
+    return &memory->members[memory->lanes[lane].member % ATT_MEMBERS];
 }
 
 uint32_t att_facts_lanes(const struct att_node *node, uint32_t task, uint32_t *lanes, uint32_t most)
 {
     const att_segment_memory_t *memory = att_node_memory(node);
     const att_index_list_t *list = att_node_lanes(node, task);
-    uint32_t ranks = memory->groups[memory->tasks[task].group].ranks, found = 0;
+    uint32_t ranks = memory->groups[memory->tasks[task].group % ATT_GROUPS].ranks, found = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         const att_segment_member_t *member = member_of(node, list->items[i]);
         if (atomic_load(&member->state) != ATT_ENTRY_LIVE || member->rank >= ranks)
@@ -131,7 +131,7 @@ void att_facts_gather(const struct att_node *node, const att_config_t *config, u
 {
     const att_segment_memory_t *memory = att_node_memory(node);
     const att_segment_task_t *t = &memory->tasks[task];
-    const att_segment_group_t *group = &memory->groups[t->group];
+    const att_segment_group_t *group = &memory->groups[t->group % ATT_GROUPS];
     *facts = (att_space_facts_t){.collective = (int)t->collective,
                                  .bytes = t->bytes,
                                  .ranks = (int)group->ranks,

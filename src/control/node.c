@@ -107,8 +107,9 @@ int att_node_scan(struct att_node *node)
     while (
         (i = next_entry(&node->members, i, att_segment_count(&m->header.member_count, ATT_MEMBERS),
                         &m->members[0].state, sizeof m->members[0])) != ATT_NONE) {
-        if (m->members[i].group < ATT_GROUPS)
-            added |= att_index_list_add(&node->members_of[m->members[i].group], i) == ATT_OK;
+        uint32_t group = m->members[i].group;
+        if (group < ATT_GROUPS)
+            added |= att_index_list_add(&node->members_of[group], i) == ATT_OK;
     }
     i = 0;
     while ((i = next_entry(&node->tasks, i, att_segment_count(&m->header.task_count, ATT_TASKS),
@@ -117,8 +118,9 @@ int att_node_scan(struct att_node *node)
     i = 0;
     while ((i = next_entry(&node->lanes, i, att_segment_count(&m->header.lane_count, ATT_LANES),
                            &m->lanes[0].state, sizeof m->lanes[0])) != ATT_NONE) {
-        if (m->lanes[i].task < ATT_TASKS && m->lanes[i].member < ATT_MEMBERS)
-            added |= att_index_list_add(&node->lanes_of[m->lanes[i].task], i) == ATT_OK;
+        uint32_t task = m->lanes[i].task;
+        if (task < ATT_TASKS && m->lanes[i].member < ATT_MEMBERS)
+            added |= att_index_list_add(&node->lanes_of[task], i) == ATT_OK;
     }
     node->groups = att_segment_count(&m->header.group_count, ATT_GROUPS);
     if (att_segment_count(&m->header.process_count, ATT_PROCESSES) != node->timed_processes)
@@ -138,12 +140,12 @@ uint32_t att_node_task_count(const struct att_node *node)
 
 const att_index_list_t *att_node_members(const struct att_node *node, uint32_t group)
 {
-    return &node->members_of[group];
+    return &node->members_of[group % ATT_GROUPS]; /* indices come from the segment */
 }
 
 const att_index_list_t *att_node_lanes(const struct att_node *node, uint32_t task)
 {
-    return &node->lanes_of[task];
+    return &node->lanes_of[task % ATT_TASKS];
 }
 
 uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn each, void *context)

@@ -477,9 +477,10 @@ static void look_for_tasks(struct att_span *span)
     for (uint32_t i = 0; i < att_node_task_count(span->node); i++) {
         const att_segment_task_t *task = &span->memory->tasks[i];
         if (span->branch_of[i] != NULL || task->group >= ATT_GROUPS ||
-            span->groups[task->group] == NULL || atomic_load(&task->state) != ATT_ENTRY_LIVE)
+            span->groups[task->group % ATT_GROUPS] == NULL ||
+            atomic_load(&task->state) != ATT_ENTRY_LIVE)
             continue;
-        span->branch_of[i] = branch_of_task(span->groups[task->group], task);
+        span->branch_of[i] = branch_of_task(span->groups[task->group % ATT_GROUPS], task);
         if (span->branch_of[i] != NULL)
             att_branch_task(span->branch_of[i], i);
     }

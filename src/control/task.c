@@ -136,7 +136,8 @@ int att_task_create(att_task_shared_t *shared, uint32_t index, const att_task_re
     t->shared = shared;
     t->index = index;
     t->task = &memory->tasks[index];
-    t->group = &memory->groups[t->task->group];
+    memcpy(&t->identity, &memory->groups[t->task->group % ATT_GROUPS], sizeof t->identity);
+    t->group = &t->identity;
     t->reach = reach;
     att_source_init(&t->source, ATT_REDUCTION_NONE);
     t->last_call = calloc(t->group->ranks, sizeof *t->last_call);

@@ -12,7 +12,8 @@
 struct att_task {
     att_task_shared_t *shared;
     uint32_t index;
-    const att_segment_group_t *group;
+    const att_segment_group_t *group; /* `identity`: the segment's own may be damaged later */
+    att_segment_group_t identity;
     att_segment_task_t *task;
     att_task_state_t state;
     char reason[200];

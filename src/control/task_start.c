@@ -57,7 +57,7 @@ static int look_up_applied(struct att_task *t, att_setting_t *setting)
 uint32_t att_task_rank(const struct att_task *t, uint32_t lane)
 {
     const att_segment_memory_t *memory = att_node_memory(t->shared->node);
-    return memory->members[memory->lanes[lane].member].rank;
+    return memory->members[memory->lanes[lane].member % ATT_MEMBERS].rank;
 }
 
 /* Of all ranks, when all have a lane: 1. */

@@ -18,7 +18,7 @@ void att_voter_init(att_voter_t *v, const att_voter_ops_t *ops, void *context,
     v->lanes = lanes;
     v->lane_count = lane_count;
     v->children = children < ATT_TREE_FAN ? children : ATT_TREE_FAN;
-    const att_segment_group_t *group = &memory->groups[task->group];
+    const att_segment_group_t *group = &memory->groups[task->group % ATT_GROUPS];
     v->group = (att_group_key_t){.hash = group->hash, .ranks = group->ranks};
     v->key = (att_task_key_t){
         .bytes = task->bytes, .collective = task->collective, .legal_pairs = task->legal_pairs};
@@ -100,15 +100,16 @@ static void look(att_voter_t *v, const att_schedule_t *schedule)
 
 static uint32_t first_rank(const att_voter_t *v)
 {
-    return v->lane_count > 0 ? v->memory->members[v->memory->lanes[v->lanes[0]].member].rank
-                             : ATT_NONE;
+    return v->lane_count > 0
+               ? v->memory->members[v->memory->lanes[v->lanes[0]].member % ATT_MEMBERS].rank
+               : ATT_NONE;
 }
 
 static att_vote_t prepare_here(att_voter_t *v, const att_schedule_t *schedule)
 {
     for (uint32_t i = 0; i < v->lane_count; i++) {
         const att_segment_lane_t *lane = &v->memory->lanes[v->lanes[i]];
-        if (atomic_load(&v->memory->members[lane->member].state) != ATT_ENTRY_LIVE)
+        if (atomic_load(&v->memory->members[lane->member % ATT_MEMBERS].state) != ATT_ENTRY_LIVE)
             return ATT_VOTE_GONE;
     }
     att_vote_t vote =
