@@ -14,7 +14,8 @@ help:
 	@echo 'make prove       the fence: model checker and simulation (FULL=1: 10^6 schedules)'
 	@echo 'make fault       real processes killed and stopped at every step (FULL=1: 20 times each)'
 	@echo 'make sim         strategies against each other on every surface: build/sim/suite.json (SEEDS=10 quick)'
-	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json, fence.json'
+	@echo 'make bench       what attune costs: build/bench/hook.json, agent.json, fence.json,'
+	@echo '                 scale.json'
 	@echo 'make install     to PREFIX=$(PREFIX) (DESTDIR is honoured)'
 	@echo 'make packages    install the Debian packages that all of this needs'
 	@echo 'make clean       remove build/'
@@ -51,6 +52,7 @@ bench: build
 	@cmake --build build/release --target bench-hook
 	@cmake --build build/release --target bench-agent
 	@cmake --build build/release --target bench-fence
+	@cmake --build build/release --target bench-scale
 
 SEEDS ?= 100
 sim: build
