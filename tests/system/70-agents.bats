@@ -69,14 +69,14 @@ layout() {
     export ATTUNE_RUN_ID=again
     start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=5 --max-cost 0 \
         --debug-steps "$CASE_DIR/steps"
-    run hooked "$ATTUNE_BUILD/tests/test_layout" 4 2 1500 65536 block 2
+    run hooked "$ATTUNE_BUILD/tests/test_layout" 4 2 2500 65536 block 2
     expect_status 0
     # An elastic restart: new processes, same run id, same sidecar.
-    run hooked "$ATTUNE_BUILD/tests/test_layout" 4 2 1500 65536
+    run hooked "$ATTUNE_BUILD/tests/test_layout" 4 2 2500 65536
     expect_status 0
     sleep 1.2
     stop_agents
-    tuned 3
+    tuned 1
     [ "$(grep -c '"group":' run/tasks.json)" -eq 3 ] || fail "not three groups"
     [ "$(grep -c step=dropped steps)" -eq 3 ] || fail "the registry keeps groups that are gone"
     expect_output '"processes": 8[,}]'
