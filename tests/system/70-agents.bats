@@ -64,6 +64,40 @@ layout() {
 
 @test "ranks dealt out to four nodes one by one" { layout 4 7 robin; }
 
+@test "an agent killed at a step of either node: the job ends well, without a sidecar" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    local fault
+    for fault in prepared:3:kill:n1 answered:4:kill:n1 recorded:3:kill:n1 committed:3:kill:n0 \
+        told:4:kill:n0; do
+        rm -rf run steps "${ATTUNE_SHM_DIR:?}"/*
+        export ATTUNE_RUN_ID=dead-${fault%%:*} ATTUNE_FAULT=$fault
+        start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=20 --max-cost 0 \
+            --wait-ms 200 --debug-steps "$CASE_DIR/steps"
+        unset ATTUNE_FAULT
+        run hooked timeout -k 5 60 "$ATTUNE_BUILD/tests/test_layout" 4 2 2500 65536
+        expect_status 0
+        wait "$agents" && fail "the sidecar ended well after $fault"
+        [ "$(grep -c "step=${fault%%:*} " steps)" -ge 3 ] || fail "never came to $fault"
+    done
+}
+
+@test "an agent that stops with a switch pending costs a rank of the other node one wait" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    export ATTUNE_RUN_ID=stopped ATTUNE_FAULT=committed:3:stop:n0
+    start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=20 --max-cost 0 --wait-ms 200
+    unset ATTUNE_FAULT
+    # The home word says COMMITTED and nobody was told: the ranks of the other node learn it from rank 0's
+    # process, and all ranks run the list.
+    export ATTUNE_DEBUG_STEPS=$CASE_DIR/ranks
+    run hooked timeout -k 5 60 "$ATTUNE_BUILD/tests/test_layout" 4 2 2500 65536
+    expect_status 0
+    output=$(cat ranks)
+    expect_output 'step=resolving'
+    expect_output 'step=resolved'
+    pkill -CONT -P "$agents" attuned || true
+    stop_agents
+}
+
 @test "communicators that come and go: the old groups are retired, the new ones tuned" {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
     export ATTUNE_RUN_ID=again

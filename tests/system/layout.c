@@ -92,7 +92,7 @@ int main(int argc, char **argv)
             return 1;
     for (int r = 0; r < job.ranks; r++)
         if (fork() == 0)
-            _exit(rank_main(&job, r, ids));
+            exit(rank_main(&job, r, ids)); /* with the hook's end */
     int failed = 0, status;
     while (wait(&status) > 0)
         failed |= status != 0;
