@@ -148,7 +148,7 @@ int att_crew_run(const att_crew_t *crew, uint32_t jobs, size_t size, void *resul
         if (error != NULL)
             *error = board->error;
     }
-    if (rc == ATT_OK)
+    if (rc == ATT_OK && jobs > 0)
         memcpy(results, shared, jobs * size);
     munmap(board, length);
     return rc;
