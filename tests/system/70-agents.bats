@@ -139,3 +139,19 @@ layout() {
     kill -TERM $first
     wait $first
 }
+
+# bats test_tags=long
+@test "three overlapping kinds of groups on four nodes come near the surface's optimum" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    export ATTUNE_RUN_ID=kinds
+    start_agents 4 --run-dir "$CASE_DIR/run" --max-cost 0 --strategy default --max-channels 16
+    export ATTUNE_FABRIC_MODE=model ATTUNE_FABRIC_ANY_RANKS=1
+    export ATTUNE_FABRIC_SURFACE=a40-nvlink-16-allreduce
+    run hooked timeout 300 "$ATTUNE_BUILD/tests/test_parallel" 16 4 2 2 9000
+    expect_status 0
+    sleep 1.2
+    stop_agents
+    run "$ATTUNE_BUILD/tests/test_optimum" "$ATTUNE_FABRIC_SURFACE" run/tasks.json 0.03
+    expect_status 0
+    [ "$(grep -c '^ok' <<<"$output")" -eq 20 ] || fail "not 20 groups"
+}
