@@ -5,16 +5,19 @@
  *   app [--seconds S] [--bytes N] [--end HOW[:N][@RANK]] [--file FOLDER] [--pause MS] [--term]
  * [--all]
  *
- * --all: the communicator of all ranks alone.
- * Ranks come from MPI (mpirun, srun --mpi=pmix), or with --file from RANK, WORLD_SIZE (torchrun) or
- * SLURM_PROCID, SLURM_NTASKS; the unique id then goes through a file in FOLDER.
+ * --all: the communicator of all ranks alone. --beside: begin when the node's sidecar is there,
+ * within 30 s; on a busy machine a short job would be over before. Ranks come from MPI (mpirun,
+ * srun --mpi=pmix), or with --file from RANK, WORLD_SIZE (torchrun) or SLURM_PROCID, SLURM_NTASKS;
+ * the unique id then goes through a file in FOLDER.
  * --end: what happens half way through, on one rank or (no @RANK) on all: ok, abort:N (MPI), segv,
  * kill, hang, exit:N@RANK; exit:N without a rank is an orderly end with status N. --term: SIGTERM
  * is ignored, as by a job that saves its state first. Last line of each rank: "rank R of N on HOST:
  * C calls".
  */
+#include "base/segment.h"
 #include "fabric/nccl_abi.h"
 
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,7 +34,7 @@ typedef struct options {
     int end_number, end_rank;
     const char *folder;
     long pause_ms;
-    bool all_only;
+    bool all_only, beside;
 } options_t;
 
 static double now(void)
@@ -71,6 +74,10 @@ static options_t read_options(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--term")) {
             signal(SIGTERM, SIG_IGN);
+            continue;
+        }
+        if (!strcmp(argv[i], "--beside")) {
+            o.beside = true;
             continue;
         }
         if (!strcmp(argv[i], "--all")) {
@@ -191,9 +198,28 @@ static long work(const options_t *o, int rank, int ranks, ncclComm_t all, ncclCo
     return calls;
 }
 
+/* The agent holds byte 0 of the segment. Before the hook is loaded: its locks would be lost. */
+static void await_sidecar(void)
+{
+    char path[512];
+    if (att_segment_path(&(att_segment_name_t){0}, path, sizeof path, NULL) != 0)
+        die("--beside: no run id");
+    for (double until = now() + 30; now() < until; nap(20)) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        bool held = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+        if (fd >= 0)
+            close(fd);
+        if (held)
+            return;
+    }
+}
+
 int main(int argc, char **argv)
 {
     options_t o = read_options(argc, argv);
+    if (o.beside)
+        await_sidecar();
     int rank, ranks;
     ncclUniqueId id;
     if (o.folder != NULL) {

@@ -13,7 +13,7 @@ companion() {
     for ((turn = 1; turn <= runs; turn++)); do
         rm -rf "$ATTUNE_RUN_DIR"
         run allocate "$nodes" 3 "$jobs/companion.sbatch" --mpi=pmix -n $((2 * nodes)) --ntasks-per-node=2 "$app" \
-            --seconds 1
+            --beside --seconds 1
         [ "$status" -eq 0 ] || fail "run $turn of $runs on $nodes nodes"
         [ "$(grep -c " of $((2 * nodes)) on n[1-$nodes]: " <<<"$output")" -eq $((2 * nodes)) ] ||
             fail "run $turn: not every rank came to its end"
@@ -49,13 +49,13 @@ companion() {
 attune_begin --observe
 attune_run "${attune_step[@]}" --mpi=pmix "$@"
 END
-    run allocate 2 2 bash job "$app" --seconds 0.5
+    run allocate 2 2 bash job "$app" --beside --seconds 0.5
     expect_status 0
     jq -e '[.tasks[].switches] | length > 0 and all(. == 0)' "$ATTUNE_RUN_DIR/tasks.json"
 }
 
 @test "a group over all nodes is tuned: agents and home words over the network" {
-    run allocate 3 3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --all \
+    run allocate 3 3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --beside --all \
         --seconds 15 --bytes 262144
     expect_status 0
     expect_reports 6

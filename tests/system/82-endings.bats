@@ -8,7 +8,7 @@ teardown_file() { lab_down; }
 setup() { attune_setup && lab_setup; }
 teardown() { lab_teardown; }
 
-companion() { allocate 3 3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" "$@"; }
+companion() { allocate 3 3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --beside "$@"; }
 
 # agent_of NODE: the process id of its agent, as seen there.
 agent_of() { lab node "$1" pgrep -x attuned | head -n 1; }
@@ -24,7 +24,7 @@ under_way() { wait_for 20 agents_are_up && wait_for 20 ranks_are_up && sleep 1.5
 }
 
 @test "the application ends with 7: so does the job" {
-    id=$(submit -N3 --ntasks-per-node=3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --end abort:7@2)
+    id=$(submit -N3 --ntasks-per-node=3 "$jobs/companion.sbatch" --mpi=pmix -n 6 --ntasks-per-node=2 "$app" --beside --end abort:7@2)
     job_ends "$id" 30
     [ "$(job_field "$id" JobState)" = FAILED ]
     [ "$(job_field "$id" ExitCode)" = 7:0 ]

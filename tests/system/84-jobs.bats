@@ -8,7 +8,7 @@ setup() { attune_setup && lab_setup; }
 teardown() { lab_teardown; }
 
 @test "companion.sbatch, submitted" {
-    id=$(submit -N2 --ntasks-per-node=2 "$jobs/companion.sbatch" --mpi=pmix "$app" --seconds 1)
+    id=$(submit -N2 --ntasks-per-node=2 "$jobs/companion.sbatch" --mpi=pmix "$app" --beside --seconds 1)
     job_ends "$id" 40
     [ "$(job_field "$id" JobState)" = COMPLETED ] || fail "$(cat job.log)"
     expect_report 2 4
@@ -16,7 +16,7 @@ teardown() { lab_teardown; }
 
 @test "companion.salloc, at the terminal" {
     run lab exec timeout 60 "$jobs/companion.salloc" -Q -N2 --ntasks-per-node=2 -- --mpi=pmix "$app" \
-        --seconds 1 --end abort:3@1
+        --beside --seconds 1 --end abort:3@1
     expect_status 3
     expect_report 2 4
     run --separate-stderr "$jobs/companion.salloc" -N2
@@ -29,7 +29,7 @@ teardown() { lab_teardown; }
     ln -s "$ATTUNE_ROOT/tests/cluster/torchrun" bin/torchrun
     export TORCHRUN_STORE=$PWD/store PATH=$PWD/bin:$PATH
     id=$(PROCESSES_PER_NODE=3 submit -N2 --cpus-per-task=4 "$jobs/torchrun.sbatch" "$app" \
-        --file "$PWD/store" --seconds 1)
+        --file "$PWD/store" --beside --seconds 1)
     job_ends "$id" 40
     [ "$(job_field "$id" JobState)" = COMPLETED ] || fail "$(cat job.log)"
     [ "$(grep -c ' of 6 on n' job.log)" -eq 6 ] || fail "$(cat job.log)"
@@ -41,7 +41,7 @@ teardown() { lab_teardown; }
     ln -s "$ATTUNE_ROOT/tests/cluster/torchrun" bin/torchrun
     export TORCHRUN_STORE=$PWD/store PATH=$PWD/bin:$PATH
     id=$(submit -N2 --cpus-per-task=4 --gpus-per-node=2 "$jobs/torchrun.sbatch" "$app" \
-        --file "$PWD/store" --seconds 2 --end exit:4)
+        --file "$PWD/store" --beside --seconds 2 --end exit:4)
     job_ends "$id" 40
     # -K ends the other node's torchrun with SIGTERM, and srun's status is the largest.
     [[ $(job_field "$id" ExitCode) =~ ^(4|143):0$ ]] || fail "$(job_field "$id" ExitCode) $(cat job.log)"
@@ -51,7 +51,7 @@ teardown() { lab_teardown; }
 }
 
 @test "steps.sbatch: several steps, one sidecar" {
-    id=$(submit -N2 --ntasks-per-node=2 "$jobs/steps.sbatch" --mpi=pmix "$app" --seconds 1)
+    id=$(submit -N2 --ntasks-per-node=2 "$jobs/steps.sbatch" --mpi=pmix "$app" --beside --seconds 1)
     job_ends "$id" 60
     [ "$(job_field "$id" JobState)" = COMPLETED ] || fail "$(cat job.log)"
     [ "$(grep -c ' of 2 on n1: ' job.log)" -eq 2 ]

@@ -16,7 +16,7 @@ over() { # over HOSTS MPIRUN-ARGUMENT... -- COMMAND...: jobs/mpirun.sh on ctl
 }
 
 @test "mpirun.sh on three nodes" {
-    run over n1:2,n2:2,n3:2 -n 6 -x ATTUNE_FABRIC_SHM_DIR -- "$app" --seconds 2
+    run over n1:2,n2:2,n3:2 -n 6 -x ATTUNE_FABRIC_SHM_DIR -- "$app" --beside --seconds 2
     expect_status 0
     [ "$(grep -c ' of 6 on n[123]: ' <<<"$output")" -eq 6 ]
     expect_reports 6
@@ -24,7 +24,7 @@ over() { # over HOSTS MPIRUN-ARGUMENT... -- COMMAND...: jobs/mpirun.sh on ctl
 }
 
 @test "mpirun.sh: the application's status is the script's" {
-    run over n1:2,n2:2 -n 4 -x ATTUNE_FABRIC_SHM_DIR -- "$app" --seconds 1 --end abort:5@2
+    run over n1:2,n2:2 -n 4 -x ATTUNE_FABRIC_SHM_DIR -- "$app" --beside --seconds 1 --end abort:5@2
     expect_status 5
     expect_report 2 4
 }
