@@ -30,7 +30,7 @@
 #define JUMP          5.0  /* standard errors of the baseline: the job has changed */
 #define OVERHEAD      1.0  /* calls of a trial that give no sample */
 #define PATIENCE      1.0  /* 0: only calls count, 1: time */
-#define DREAD         0.0
+#define DREAD         0.5
 #define SURE          1.0  /* standard deviations by which a doubtful one must be better */
 #define FAILED        1.0  /* log duration that stands for "does not work" */
 

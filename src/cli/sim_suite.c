@@ -104,12 +104,19 @@ static int add_listed_one(att_sim_suite_t *suite, const char *path, size_t i, at
                         "\"held_out\" (true or false) are needed",
                         path, i);
     uint32_t size, rank = rank_in_batch(surfaces, json_integer_value(batch), name, &size);
+    /* Whoever designed the strategy before the rule held out others: the file says what was seen. */
+    const json_t *seen = json_object_get(item, "seen");
     bool by_rule = json_integer_value(batch) > 0 && rank < (size + 1) / 3;
-    if (json_is_true(held_out) != by_rule)
+    bool expected = json_is_boolean(seen) ? json_is_false(seen) : by_rule;
+    if (json_is_true(held_out) != expected && seen != NULL)
+        return att_fail(error, ATT_EINPUT,
+                        "%s: /surfaces/%zu: %s was %sseen, so it is %sheld out", path, i, name,
+                        expected ? "not " : "", expected ? "" : "not ");
+    if (json_is_true(held_out) != expected)
         return att_fail(error, ATT_EINPUT,
                         "%s: /surfaces/%zu: by the hash of its name %s is %sheld out", path, i,
                         name, by_rule ? "" : "not ");
-    return add_surface(suite, name, by_rule, error);
+    return add_surface(suite, name, expected, error);
 }
 
 static int add_listed(att_sim_suite_t *suite, const char *path, att_error_t *error)
