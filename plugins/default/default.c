@@ -32,12 +32,17 @@
 #define PATIENCE      1.0  /* 0: only calls count, 1: time */
 #define DREAD         0.5
 #define SURE          1.0  /* standard deviations by which a doubtful one must be better */
-#define FAILED        1.0  /* log duration that stands for "does not work" */
+#define BELOW         0.25 /* octaves about NCCL's channels in which subspaces are opened */
+#define ABOVE         1.0
+#define ANCHOR        2   /* samples that NCCL's choice is worth as a trial of its likely knobs */
+#define LEAST         70  /* trials before a search ends by itself */
+#define OPENING       1   /* samples of the first trial of a subspace */
+#define FAILED        1.0 /* log duration that stands for "does not work" */
 
 enum { P_BUDGET, P_BATCH, P_STOP, P_COUNT };
 
 static const att_parameter_t parameters[P_COUNT] = {
-    {"budget", ATT_PARAMETER_INT, 0, "200", NULL, "trials at most, 1 to 300"},
+    {"budget", ATT_PARAMETER_INT, 0, "200", NULL, "trials at most, 1 to 299"},
     {"batch", ATT_PARAMETER_INT, 0, "5", NULL, "trials asked for at once"},
     {"stop", ATT_PARAMETER_REAL, 0, "0.0002", NULL,
      "ends when no trial promises to gain more than this share of the duration"},
@@ -61,13 +66,37 @@ typedef struct search {
     double reference;        /* log of the baseline, slow; NAN before the first */
     double fastest;          /* smallest y told; 0 is NCCL's choice */
     int best;                /* candidate, -1 none */
+    int anchors;             /* rows that are no trials */
 } search_t;
+
+/* What needs no trial: NCCL's choice takes as long as NCCL's choice. One unlucky first trial must
+ * not speak against the algorithm and protocol that NCCL itself takes. */
+static void anchor(search_t *s)
+{
+    const att_space_t *space = s->space;
+    for (uint32_t i = 0; i < space->subspace_count && s->anchors == 0; i++) {
+        const att_subspace_t *u = &space->subspaces[i];
+        if (u->algorithm != space->incumbent.algorithm || u->protocol != space->incumbent.protocol)
+            continue;
+        att_setting_t x = att_subspace_setting(u, space->incumbent);
+        x.channels =
+            (uint16_t)att_range_near(att_knob_range(u, ATT_KNOB_CHANNELS), pool_channels(space, u));
+        x.chunk_bytes = 0;
+        int candidate = pool_find(&s->pool, (int)i, x);
+        int row = candidate < 0 ? -1 : surrogate_begin(s->surrogate, candidate, ANCHOR);
+        if (row >= 0) {
+            s->surrogate->rows[row].y = 0;
+            s->anchors = 1;
+        }
+    }
+}
 
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     const att_option_t *o = options->options;
     if (space->subspace_count > POOL_SUBSPACES || o[P_BUDGET].integer < 1 ||
-        o[P_BUDGET].integer > SURROGATE_ROWS || o[P_BATCH].integer < 1 || !(o[P_STOP].real >= 0))
+        o[P_BUDGET].integer > SURROGATE_ROWS - 1 || o[P_BATCH].integer < 1 ||
+        !(o[P_STOP].real >= 0))
         return ATT_STRATEGY_EOPTION;
     search_t *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -87,6 +116,7 @@ static int create(const att_space_t *space, const att_options_t *options, void *
     s->pool.space = space;
     s->pool.surrogate = s->surrogate;
     pool_fill(&s->pool, &s->random);
+    anchor(s);
     *state = s;
     return ATT_STRATEGY_OK;
 }
@@ -173,7 +203,7 @@ static choice_t choose(const search_t *s)
 
 static bool emit(search_t *s, int candidate, int samples, att_setting_t *settings, uint32_t *count)
 {
-    if (candidate < 0 || s->surrogate->row_count >= s->budget ||
+    if (candidate < 0 || s->surrogate->row_count - s->anchors >= s->budget ||
         surrogate_begin(s->surrogate, candidate, samples) < 0)
         return false;
     settings[(*count)++] = s->pool.settings[candidate];
@@ -188,10 +218,10 @@ static void open_next(search_t *s, att_setting_t *settings, uint32_t *count)
     const att_subspace_t *u = &s->space->subspaces[subspace];
     att_setting_t x = att_subspace_setting(u, s->space->incumbent);
     att_range_t channels = att_knob_range(u, ATT_KNOB_CHANNELS);
-    x.channels =
-        (uint16_t)att_range_near(channels, x.channels * exp2(0.75 * att_draw(&s->random) - 0.25));
+    x.channels = (uint16_t)att_range_near(channels, pool_channels(s->space, u) *
+                                                        exp2(ABOVE * att_draw(&s->random) - BELOW));
     x.chunk_bytes = 0;
-    emit(s, pool_find(&s->pool, subspace, x), 2, settings, count);
+    emit(s, pool_find(&s->pool, subspace, x), OPENING, settings, count);
 }
 
 static int ask(void *state, att_setting_t *settings, uint32_t max, uint32_t *count)
@@ -207,7 +237,7 @@ static int ask(void *state, att_setting_t *settings, uint32_t max, uint32_t *cou
     }
     while (*count < max && *count < s->batch) {
         choice_t choice = choose(s);
-        if (*count == 0 && choice.gain < s->stop)
+        if (*count == 0 && choice.gain < s->stop && s->surrogate->row_count >= LEAST)
             break;
         if (!emit(s, choice.candidate, choice.samples, settings, count))
             break;

@@ -31,6 +31,12 @@ static place_t place_of(const att_subspace_t *u, int subspace, const att_setting
                      .kept = u->chunk_max > 0 && x->chunk_bytes == 0};
 }
 
+uint16_t pool_channels(const att_space_t *space, const att_subspace_t *u)
+{
+    uint16_t channels = space->incumbent.channels;
+    return channels > 0 ? channels : (uint16_t)((u->channels_max + 1) / 2);
+}
+
 static double prior_of(const att_space_t *space, int subspace, const att_setting_t *x)
 {
     const att_subspace_t *u = &space->subspaces[subspace];
@@ -40,8 +46,8 @@ static double prior_of(const att_space_t *space, int subspace, const att_setting
             fastest = fmin(fastest, space->subspaces[i].prior_us);
     if (fastest > 0)
         prior += fmin(PRIOR_MOST, PRIOR_SHARE * log(u->prior_us / fastest));
-    if (x->channels > 0 && space->incumbent.channels > x->channels)
-        prior += CHANNELS_SLOPE * log2((double)space->incumbent.channels / x->channels);
+    if (x->channels > 0 && x->channels < pool_channels(space, u))
+        prior += CHANNELS_SLOPE * log2((double)pool_channels(space, u) / x->channels);
     if (x->chunk_bytes > 0 && x->chunk_bytes < u->chunk_max / 8)
         prior += CHUNK_SLOPE * log2(u->chunk_max / 8.0 / x->chunk_bytes);
     return prior;

@@ -16,6 +16,8 @@ typedef struct pool {
     att_setting_t settings[SURROGATE_ROOM]; /* index = candidate of the surrogate */
 } pool_t;
 
+/* Channels of NCCL's choice; where it is not known, half of what there is. */
+uint16_t pool_channels(const att_space_t *space, const att_subspace_t *subspace);
 /* The lattice; where it has more points than fit, a part of them drawn with *random. */
 void pool_fill(pool_t *pool, uint64_t *random);
 /* The candidate with this setting, added if it is new; -1 when there is no room. */

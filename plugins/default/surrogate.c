@@ -26,7 +26,7 @@
 #define BOTH_CHANNELS 1.5
 #define BOTH_CHUNK    3.0
 #define THREADS_LONG  1.5
-#define FINE          0.03
+#define FINE          0.05
 #define FINE_CHANNELS 0.3
 #define FINE_CHUNK    0.7
 #define KEPT          0.8 /* correlation of NCCL's own chunk with its likely value */
