@@ -175,20 +175,29 @@ static void settle(att_voter_t *v, uint32_t bit)
         v->ops->recorded(v->context, v->txn);
 }
 
+/* A copy that was never opened for txn holds no lane by it, and a rank may still need what it says
+ * of the one before. */
+static void record(att_voter_t *v, uint32_t txn, att_home_state_t state)
+{
+    if (ATT_HOME_TXN(atomic_load(&v->task->home)) == txn)
+        att_home_decide(v->task, txn, state);
+}
+
 void att_voter_outcome(att_voter_t *v, uint32_t txn, att_home_state_t state)
 {
-    if (txn < v->txn || (state != ATT_HOME_COMMITTED && state != ATT_HOME_ABORTED))
+    if (state != ATT_HOME_COMMITTED && state != ATT_HOME_ABORTED)
         return;
+    if (txn < v->txn) { /* overtaken by a later PREPARE, but true */
+        record(v, txn, state);
+        return;
+    }
     v->txn = txn; /* a PREPARE that comes later than its outcome is refused */
     v->voting = 0;
     v->voted = 1;
     v->telling = everybody(v);
     for (uint32_t c = 0; c < v->children; c++)
         v->ops->outcome(v->context, c, txn, state);
-    /* A copy that was never opened for txn holds no lane by it, and a rank may still need what it
-     * says of the one before. */
-    if (ATT_HOME_TXN(atomic_load(&v->task->home)) == txn)
-        att_home_decide(v->task, txn, state);
+    record(v, txn, state);
     step(v, ATT_STEP_RECORDED, &v->task->schedule);
     settle(v, OWN);
 }
