@@ -1,0 +1,209 @@
+#include "cli/result_rows.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS 40
+#define LINE    1024
+
+/* Columns of a table, by its header line; -1: not there. */
+typedef struct table {
+    int size, type, redop;
+    int time[2], busbw[2], cv[2];
+    int count; /* columns in all */
+} table_t;
+
+static int split(char *line, char *words[COLUMNS])
+{
+    int count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " \t\r", &rest); word != NULL && count < COLUMNS;
+         word = strtok_r(NULL, " \t\r", &rest))
+        words[count++] = word;
+    return count;
+}
+
+static bool read_header(char *line, table_t *table)
+{
+    char *words[COLUMNS];
+    int count = split(line + 1, words), side = -1;
+    table_t t = {-1, -1, -1, {-1, -1}, {-1, -1}, {-1, -1}, count};
+    if (count < 8 || strcmp(words[0], "size") != 0 || strcmp(words[1], "count") != 0)
+        return false;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(words[i], "size") == 0)
+            t.size = i;
+        else if (strcmp(words[i], "type") == 0)
+            t.type = i;
+        else if (strcmp(words[i], "redop") == 0)
+            t.redop = i;
+        else if ((strcmp(words[i], "time") == 0 || strcmp(words[i], "cputime") == 0) && side < 1)
+            t.time[++side] = i;
+        else if (strcmp(words[i], "busbw") == 0 && side >= 0)
+            t.busbw[side] = i;
+        else if (strcmp(words[i], "i_cv%") == 0 && side >= 0)
+            t.cv[side] = i;
+    }
+    if (t.time[0] < 0 || t.busbw[0] < 0)
+        return false;
+    *table = t;
+    return true;
+}
+
+static bool number(const char *word, double *value)
+{
+    char *end;
+    *value = strtod(word, &end);
+    return end != word && (*end == '\0' || strcmp(end, "%") == 0) && isfinite(*value);
+}
+
+static int add_row(att_result_rows_t *rows, const att_result_row_t *row)
+{
+    if (rows->count == 0 || (rows->count & (rows->count - 1)) == 0) {
+        size_t room = rows->count == 0 ? 1 : 2 * (size_t)rows->count;
+        att_result_row_t *grown = realloc(rows->rows, room * sizeof *grown);
+        if (grown == NULL)
+            return -ATT_ENOMEM;
+        rows->rows = grown;
+    }
+    rows->rows[rows->count++] = *row;
+    return ATT_OK;
+}
+
+static bool read_row(char *line, const table_t *table, att_result_row_t *row)
+{
+    char *words[COLUMNS];
+    int count = split(line, words);
+    double bytes, value;
+    *row = (att_result_row_t){.side = {{.cv = -1}, {.cv = -1}}};
+    if (count < table->count || !number(words[table->size], &bytes) || bytes < 0 || bytes > 9e18)
+        return false;
+    row->bytes = (uint64_t)bytes;
+    if (table->type >= 0)
+        snprintf(row->type, sizeof row->type, "%.15s", words[table->type]);
+    if (table->redop >= 0)
+        snprintf(row->redop, sizeof row->redop, "%.15s", words[table->redop]);
+    for (int s = 0; s < 2 && table->time[s] >= 0 && table->busbw[s] >= 0; s++) {
+        if (!number(words[table->time[s]], &row->side[s].time_us) ||
+            !number(words[table->busbw[s]], &row->side[s].busbw_gbs))
+            return false;
+        if (table->cv[s] >= 0 && number(words[table->cv[s]], &value) && value >= 0)
+            row->side[s].cv = value / 100;
+    }
+    return true;
+}
+
+static int parse_text(const char *text, size_t size, att_result_rows_t *rows)
+{
+    table_t table;
+    bool known = false;
+    for (size_t at = 0; at < size;) {
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t length = end != NULL ? (size_t)(end - (text + at)) : size - at;
+        char line[LINE];
+        if (length < LINE && memchr(text + at, '\0', length) == NULL) {
+            att_result_row_t row;
+            memcpy(line, text + at, length);
+            line[length] = '\0';
+            if (line[0] == '#')
+                known |= read_header(line, &table);
+            else if (known && read_row(line, &table, &row) && add_row(rows, &row) != ATT_OK)
+                return -ATT_ENOMEM;
+        }
+        at += length + 1;
+    }
+    return ATT_OK;
+}
+
+static void read_side(json_t *object, json_t *iterations, att_result_side_t *side)
+{
+    json_t *cv = json_object_get(iterations, "cv_pct");
+    side->time_us = json_number_value(json_object_get(object, "time"));
+    side->busbw_gbs = json_number_value(json_object_get(object, "bus_bw"));
+    side->cv = json_is_number(cv) ? json_number_value(cv) / 100 : -1;
+}
+
+static int parse_json(const json_t *root, att_result_rows_t *rows)
+{
+    json_t *results = json_object_get(root, "results"), *result;
+    size_t i;
+    json_array_foreach(results, i, result)
+    {
+        json_t *bytes = json_object_get(result, "size");
+        if (!json_is_integer(bytes) || json_integer_value(bytes) < 0)
+            continue;
+        const char *type = json_string_value(json_object_get(result, "type"));
+        const char *redop = json_string_value(json_object_get(result, "redop"));
+        att_result_row_t row = {.bytes = (uint64_t)json_integer_value(bytes)};
+        snprintf(row.type, sizeof row.type, "%.15s", type != NULL ? type : "");
+        snprintf(row.redop, sizeof row.redop, "%.15s", redop != NULL ? redop : "");
+        read_side(json_object_get(result, "out_of_place"),
+                  json_object_get(result, "out_of_place_per_iter"), &row.side[0]);
+        read_side(json_object_get(result, "in_place"), json_object_get(result, "in_place_per_iter"),
+                  &row.side[1]);
+        if (add_row(rows, &row) != ATT_OK)
+            return -ATT_ENOMEM;
+    }
+    return ATT_OK;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const att_result_row_t *x = a, *y = b;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* Rounds of one size become their mean. */
+static void average(att_result_rows_t *rows)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rows->count;) {
+        uint32_t end = i + 1;
+        while (end < rows->count && rows->rows[end].bytes == rows->rows[i].bytes)
+            end++;
+        att_result_row_t mean = rows->rows[i];
+        for (int s = 0; s < 2; s++) {
+            double time = 0, busbw = 0;
+            for (uint32_t k = i; k < end; k++) {
+                time += rows->rows[k].side[s].time_us / (end - i);
+                busbw += rows->rows[k].side[s].busbw_gbs / (end - i);
+            }
+            mean.side[s].time_us = time;
+            mean.side[s].busbw_gbs = busbw;
+        }
+        rows->rows[kept++] = mean;
+        i = end;
+    }
+    rows->count = kept;
+}
+
+int att_result_rows_parse(const char *text, size_t size, const char *name, att_result_rows_t *rows,
+                          att_error_t *error)
+{
+    *rows = (att_result_rows_t){0};
+    json_t *root = json_loadb(text, size, 0, NULL);
+    int status = json_is_object(root) ? parse_json(root, rows) : parse_text(text, size, rows);
+    json_decref(root);
+    if (status != ATT_OK) {
+        att_result_rows_free(rows);
+        return att_fail(error, ATT_ENOMEM, "no memory for %s", name);
+    }
+    if (rows->count == 0) {
+        att_result_rows_free(rows);
+        return att_fail(error, ATT_EINPUT,
+                        "%s has no results: expected the output of nccl-tests, or its JSON", name);
+    }
+    qsort(rows->rows, rows->count, sizeof *rows->rows, by_size);
+    average(rows);
+    return ATT_OK;
+}
+
+void att_result_rows_free(att_result_rows_t *rows)
+{
+    free(rows->rows);
+    *rows = (att_result_rows_t){0};
+}
