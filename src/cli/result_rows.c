@@ -99,7 +99,7 @@ static bool read_row(char *line, const table_t *table, att_result_row_t *row)
 
 static int parse_text(const char *text, size_t size, att_result_rows_t *rows)
 {
-    table_t table;
+    table_t table = {0};
     bool known = false;
     for (size_t at = 0; at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
