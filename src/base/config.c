@@ -29,7 +29,7 @@ const att_option_row_t att_option_rows[] = {
     {"plugin-path", "ATTUNE_PLUGIN_PATH", ATT_OPTION_STRING, BOTH, FIELD(plugin_path), "",
      "DIR[:DIR...]", NULL, 0, 0, "folders searched for strategies before attune's own", "Where"},
 
-    {"strategy", "ATTUNE_STRATEGY", ATT_OPTION_STRING, BOTH, FIELD(strategy), "coordinate_descent",
+    {"strategy", "ATTUNE_STRATEGY", ATT_OPTION_STRING, BOTH, FIELD(strategy), "default",
      "NAME[:key=value,...]", NULL, 0, 0, "search strategy; 'attune plugins' lists them", "Search"},
     {"seed", "ATTUNE_SEED", ATT_OPTION_INT, BOTH, FIELD(seed), "1", "N", NULL, 0, 9e18,
      "seed of the strategy's random numbers", "Search"},

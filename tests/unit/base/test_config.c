@@ -28,7 +28,7 @@ static void defaults(void **state)
     assert_int_equal(att_config_init(&c, &e), ATT_OK);
     assert_string_equal(c.run_dir, "");
     assert_string_equal(c.shm_dir, "/dev/shm");
-    assert_string_equal(c.strategy, "coordinate_descent");
+    assert_string_equal(c.strategy, "default");
     assert_int_equal(c.samples, 5);
     assert_float_equal(c.max_cost, 0.05, 1e-12);
     assert_float_equal(c.max_slowdown, 3, 1e-12);
