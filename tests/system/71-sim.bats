@@ -99,7 +99,7 @@ small() {
 }
 
 @test "the suite: every shipped surface, held out by its name alone" {
-    run attune sim --suite --seeds 1 --strategy $DESCENT --strategy random:trials=5 --json suite.json \
+    run attune sim --suite --seeds 1 --strategy default --strategy $DESCENT --json suite.json \
         --quiet
     expect_status 0
     reject_output 'does not list'
