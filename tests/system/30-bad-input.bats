@@ -123,10 +123,22 @@ refused() {
 
 @test "the stale segment of a dead run is replaced, with a line in the log" {
     [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'bin/attuned is not built'
-    echo garbage >"$ATTUNE_SHM_DIR/attune-$(id -u)-dead"
+    (umask 077 && echo garbage >"$ATTUNE_SHM_DIR/attune-$(id -u)-dead")
     run attune run --observe --run-id dead --run-dir out -- true
     expect_status 0
     grep -q 'replaced the stale segment .*-dead of a dead run' out/attuned.log
+}
+
+@test "a segment that others can read or write is not touched, with a line that says what to do" {
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'bin/attuned is not built'
+    local file
+    file=$ATTUNE_SHM_DIR/attune-$(id -u)-shared
+    (umask 022 && echo garbage >"$file")
+    run attune run --observe --run-id shared --run-dir out -- true
+    expect_status 125
+    expect_output 'did not start: .*-shared has mode 0644, but a segment is private \(0600\): remove it'
+    [ "$(cat "$file")" = garbage ] || fail 'the file was changed'
+    rm "$file"
 }
 
 @test "a segment in use, and one of another version" {
