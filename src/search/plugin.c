@@ -147,7 +147,10 @@ int att_plugin_load(const char *file, const att_strategy_t **strategy, att_error
                         "%s: not named " ATT_PLUGIN_PREFIX "<name>" ATT_PLUGIN_SUFFIX, file);
     if (access(file, R_OK) != 0)
         return att_fail(error, ATT_ENOENT, "%s: not there or not readable", file);
-    void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    /* A name without a slash would be looked for among the system's libraries. */
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s%s", strchr(file, '/') == NULL ? "./" : "", file);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == NULL)
         return att_fail(error, ATT_EPLUGIN, "cannot load: %s", dlerror());
     const att_strategy_t *found = dlsym(handle, ATT_STRATEGY_SYMBOL);
