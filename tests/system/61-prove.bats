@@ -28,7 +28,7 @@ prove() { run timeout -k 5 1100 "$ATTUNE_ROOT/tests/prove/prove" --build "$ATTUN
     expect_output "needs a number, not 'x'"
 }
 
-# bats test_tags=long
+# bats test_tags=whole
 @test "model, simulation and seeded bugs: the whole proof" {
     needs_sim
     command -v spin >/dev/null || skip 'spin is not installed'

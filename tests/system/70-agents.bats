@@ -140,7 +140,7 @@ layout() {
     wait $first
 }
 
-# bats test_tags=long
+# bats test_tags=whole
 @test "three overlapping kinds of groups on four nodes come near the surface's optimum" {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
     export ATTUNE_RUN_ID=kinds
