@@ -1,7 +1,7 @@
 #!/bin/bash
 # The demo: collectives tuned while they run, through hook and sidecar, on machines without a GPU.
 #
-#   modelled  8 ranks, 80 MiB AllGather on the A40 surface, under three loads, by three strategies
+#   modelled  8 ranks, 80 MiB AllGather on the A40 surface, under three loads, by four strategies
 #   real      4 ranks that move and reduce data on this machine's cores
 #
 # Leaves build/demo/summary.json and a run folder per run. ATTUNE_BUILD: the build to use.
@@ -39,7 +39,7 @@ tune() {
 }
 
 for load in none light heavy; do
-    for strategy in coordinate_descent exhaustive random; do
+    for strategy in default coordinate_descent exhaustive random; do
         calls=1000
         [ "$strategy" != exhaustive ] || calls=1500
         tune "model-$load-$strategy" --fabric model --surface a40-nvlink-8-allgather \

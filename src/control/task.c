@@ -263,11 +263,13 @@ att_switch_t *att_task_switch(struct att_task *t)
 /* --- plans -> switches --------------------------------------------------------------------------
  */
 
-static int too_many_channels(const struct att_task *t, uint32_t channels)
+/* More than NCCL's choice, and more than the device has. `unknown` is the ceiling where the device
+ * tells nothing, as when its ranks have left. */
+static int too_many_channels(const struct att_task *t, uint32_t channels, uint32_t unknown)
 {
-    uint32_t native = t->source.native.channels;
-    return channels > native &&
-           channels > att_facts_ceiling(t->shared->node, t->shared->config, t->task->group, native);
+    return channels > t->source.native.channels &&
+           channels >
+               att_facts_ceiling(t->shared->node, t->shared->config, t->task->group, unknown);
 }
 
 /* Now and then: communicators come without telling. */
@@ -276,7 +278,7 @@ static void check_channels(struct att_task *t, uint64_t now_ns)
     if (t->withdrawn || now_ns - t->channels_checked_ns < CHANNELS_NS)
         return;
     t->channels_checked_ns = now_ns;
-    if (too_many_channels(t, t->task->incumbent.channels))
+    if (too_many_channels(t, t->task->incumbent.channels, UINT32_MAX))
         give_up_channels(t);
 }
 
@@ -287,7 +289,7 @@ static void propose(struct att_task *t, uint64_t now_ns)
         if (t->plan.entries[i].setting.channels > most)
             most = t->plan.entries[i].setting.channels;
     t->plan_out = 1;
-    int legal = !too_many_channels(t, most);
+    int legal = !too_many_channels(t, most, t->source.native.channels);
     if (!legal || att_switch_propose(&t->sw, &t->plan, now_ns, VOTE_TIMEOUT_NS) == 0) {
         t->plan_out = 0;
         release_turn(t);

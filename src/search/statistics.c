@@ -15,6 +15,8 @@ static int ascending(const void *a, const void *b)
 
 static uint32_t sorted(const double *values, uint32_t count, double *copy)
 {
+    if (count == 0)
+        return 0;
     if (count > MOST) {
         values += count - MOST;
         count = MOST;
