@@ -28,6 +28,12 @@ done
 mpirun --host "$hosts" --map-by ppr:1:node --bind-to none "${pass[@]}" \
     "$attune_attuned" --run-dir "$ATTUNE_RUN_DIR" </dev/null &
 sidecar=$!
+# Two mpiruns that start at the same moment race for Open MPI's session folder on each node: the
+# application starts once the sidecar is up, which it shows by its files, or has ended, or after 10 s.
+for ((turns = 0; turns < 100; turns++)); do
+    [ ! -e "$ATTUNE_RUN_DIR/trials.jsonl" ] && kill -0 $sidecar 2>/dev/null || break
+    sleep 0.1
+done
 stop() {
     local turns status
     kill -USR1 $sidecar 2>/dev/null # mpirun passes it on to all agents
