@@ -20,7 +20,8 @@
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/release}
-export PATH=$ATTUNE_BUILD/bin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+. "$root/bench/gpu/machine.sh"
+export PATH=$ATTUNE_BUILD/bin:$PATH
 case ${1:-} in
 --fabric)
     export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2

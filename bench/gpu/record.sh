@@ -34,24 +34,10 @@ export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/gpu}
 out=${OUT:-$root/build/record}
 mkdir -p "$out" || exit 1
 
-carry=${CARRY:-$root/.carry/root}
-if [ -d "$carry" ]; then
-    libraries=$carry/usr/lib/x86_64-linux-gnu
-    export PKG_CONFIG_PATH=$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$carry
-    export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export PATH=$PATH:$carry/usr/bin
-fi
-for folder in /usr/local/cuda/lib64 /usr/local/cuda/lib; do
-    [ -d "$folder" ] && export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-done
-
+. "$root/bench/gpu/machine.sh"
 if [ $build = yes ]; then
     echo "== build in $ATTUNE_BUILD"
-    if ! { cmake -S "$root" -B "$ATTUNE_BUILD" -DCMAKE_BUILD_TYPE=Release -DATTUNE_TESTS=OFF &&
-        cmake --build "$ATTUNE_BUILD" -j"$(nproc)"; } >"$out/build.log" 2>&1; then
-        tail -n 30 "$out/build.log"
-        exit 1
-    fi
+    build_here "$out/build.log" || exit 1
     rm -f "$out/build.log"
 fi
 export PATH=$ATTUNE_BUILD/bin:$PATH

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_RECORDS 250000u
-
 typedef struct work {
     const struct att_trace *trace;
     const att_catalog_t *catalog;
+    struct att_matcher *matcher;
     att_lateness_group_t *groups; /* per group of the catalog while reading */
     int64_t *arrivals;
     uint32_t arrival_room;
@@ -85,30 +84,18 @@ static void take_match(void *context, const att_trace_event_t *const *ranks, uin
     w->status = att_straggler_add(g->straggler, &step, w->arrivals);
 }
 
-static int read_windows(work_t *w, const att_trace_choice_t *choice, struct att_matcher *matcher)
+static int take_events(void *context, const att_trace_event_t *events, size_t count)
 {
-    int64_t *bounds;
-    uint32_t pieces;
-    int status = att_trace_cut(w->trace, &choice->select, WINDOW_RECORDS, &bounds, &pieces);
-    if (status != ATT_OK)
-        return status;
-    for (uint32_t i = 0; i < pieces && status == ATT_OK; i++) {
-        att_trace_select_t select = choice->select;
-        att_trace_event_t *events;
-        size_t count;
-        select.from_ns = bounds[i];
-        select.to_ns = bounds[i + 1];
-        status = att_trace_load(w->trace, &select, &events, &count);
-        if (status != ATT_OK)
-            break;
-        status = att_matcher_add(matcher, events, count);
-        free(events);
-        if (status == ATT_OK)
-            status = w->status;
-    }
-    free(bounds);
+    work_t *w = context;
+    int status = att_matcher_add(w->matcher, events, count);
+    return status == ATT_OK ? w->status : status;
+}
+
+static int read_windows(work_t *w, const att_trace_choice_t *choice)
+{
+    int status = att_trace_each(w->trace, &choice->select, take_events, w);
     if (status == ATT_OK)
-        status = att_matcher_finish(matcher);
+        status = att_matcher_finish(w->matcher);
     return status == ATT_OK ? w->status : status;
 }
 
@@ -143,21 +130,20 @@ int att_lateness_make(const struct att_trace *trace, const att_trace_choice_t *c
     if (status != ATT_OK)
         return status;
     work_t w = {.trace = trace, .catalog = att_trace_catalog(trace)};
-    struct att_matcher *matcher = NULL;
     lateness->groups = calloc(w.catalog->group_count + 1, sizeof *lateness->groups);
     lateness->group_count = w.catalog->group_count;
     w.groups = lateness->groups;
     if (w.groups == NULL)
         status = -ATT_ENOMEM;
     if (status == ATT_OK)
-        status = att_matcher_create(w.catalog, choice->members, take_match, &w, &matcher);
+        status = att_matcher_create(w.catalog, choice->members, take_match, &w, &w.matcher);
     if (status == ATT_OK)
-        status = read_windows(&w, choice, matcher);
+        status = read_windows(&w, choice);
     uint32_t kept = 0;
     for (uint32_t g = 0; status == ATT_OK && g < w.catalog->group_count; g++) {
         att_lateness_group_t *group = &lateness->groups[g];
         group->group = g;
-        group->counts = *att_matcher_counts(matcher, g);
+        group->counts = *att_matcher_counts(w.matcher, g);
         if (group->straggler != NULL)
             status = att_straggler_finish(group->straggler);
         if (group->straggler != NULL)
@@ -169,7 +155,7 @@ int att_lateness_make(const struct att_trace *trace, const att_trace_choice_t *c
     if (status == ATT_OK)
         lateness->group_count = kept;
     free(w.arrivals);
-    att_matcher_destroy(matcher);
+    att_matcher_destroy(w.matcher);
     if (status != ATT_OK) {
         att_lateness_free(lateness);
         return att_fail(error, ATT_ENOMEM, "no memory; a narrower --window needs less");

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_BYTES     200000000ull
-#define WINDOW_RECORDS 250000u /* held at a time by the line formats */
+#define PART_BYTES 200000000ull
 
 typedef enum format {
     FORMAT_BY_NAME = 0,
@@ -190,49 +189,43 @@ static int choose_format(options_t *o, att_error_t *error)
     return ATT_OK;
 }
 
+typedef struct lines {
+    att_export_t export;
+    att_out_t *out;
+    uint64_t written;
+} lines_t;
+
+static int take_lines(void *context, const att_trace_event_t *events, size_t count)
+{
+    lines_t *lines = context;
+    att_export_events(&lines->export, events, count, lines->out);
+    lines->written += count;
+    return ATT_OK;
+}
+
 static int write_lines(const options_t *o, const struct att_trace *trace,
                        const att_trace_choice_t *choice, att_error_t *error)
 {
-    att_export_t export = {.trace = trace,
-                           .format = o->format == FORMAT_CSV     ? ATT_EXPORT_CSV
-                                     : o->format == FORMAT_JSONL ? ATT_EXPORT_JSON_LINES
-                                                                 : ATT_EXPORT_INSPECTOR,
-                           .origin_ns = choice->origin_ns,
-                           .run = o->run};
-    int64_t *bounds = NULL;
-    uint32_t pieces = 0;
-    att_out_t *out = malloc(sizeof *out);
-    if (out == NULL ||
-        att_trace_cut(trace, &choice->select, WINDOW_RECORDS, &bounds, &pieces) != ATT_OK) {
-        free(out);
+    lines_t lines = {.export = {.trace = trace,
+                                .format = o->format == FORMAT_CSV     ? ATT_EXPORT_CSV
+                                          : o->format == FORMAT_JSONL ? ATT_EXPORT_JSON_LINES
+                                                                      : ATT_EXPORT_INSPECTOR,
+                                .origin_ns = choice->origin_ns,
+                                .run = o->run}};
+    lines.out = malloc(sizeof *lines.out);
+    if (lines.out == NULL)
         return att_fail(error, ATT_ENOMEM, "no memory");
-    }
-    int status = att_out_open(out, o->output, error);
-    if (status != ATT_OK)
-        goto free_all;
-    att_export_begin(&export, out);
-    uint64_t lines = 0;
-    for (uint32_t i = 0; i < pieces && status == ATT_OK; i++) {
-        att_trace_select_t select = choice->select;
-        att_trace_event_t *events;
-        size_t count;
-        select.from_ns = bounds[i];
-        select.to_ns = bounds[i + 1];
-        if (att_trace_load(trace, &select, &events, &count) != ATT_OK) {
+    int status = att_out_open(lines.out, o->output, error);
+    if (status == ATT_OK) {
+        att_export_begin(&lines.export, lines.out);
+        if (att_trace_each(trace, &choice->select, take_lines, &lines) != ATT_OK)
             status = att_fail(error, ATT_ENOMEM, "no memory");
-            break;
-        }
-        att_export_events(&export, events, count, out);
-        lines += count;
-        free(events);
+        int closed = att_out_close(lines.out, status == ATT_OK ? error : NULL);
+        status = status == ATT_OK ? closed : status;
     }
-    int closed = att_out_close(out, status == ATT_OK ? error : NULL);
-    status = status == ATT_OK ? closed : status;
     if (status == ATT_OK && !o->quiet && strcmp(o->output, "-") != 0)
-        printf("%s: %" PRIu64 " calls\n", o->output, lines);
-free_all:
-    free(bounds);
-    free(out);
+        printf("%s: %" PRIu64 " calls\n", o->output, lines.written);
+    free(lines.out);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "profile/chrome.h"
+#include "profile/room.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -100,20 +101,12 @@ static void keep_part(job_t *j, const att_chrome_part_t *part, att_digest_t *dig
 {
     pthread_mutex_lock(&j->lock);
     uint32_t n = j->part_count;
-    if (n == 0 || (n & (n - 1)) == 0) {
-        size_t room = n == 0 ? 1 : 2 * (size_t)n;
-        att_chrome_part_t *parts = realloc(j->parts, room * sizeof *parts);
-        if (parts != NULL)
-            j->parts = parts;
-        att_digest_t *digests = realloc(j->digests, room * sizeof *digests);
-        if (digests != NULL)
-            j->digests = digests;
-        if (parts == NULL || digests == NULL) {
-            j->status = att_fail(&j->error, ATT_ENOMEM, "no memory");
-            att_digest_free(digest);
-            pthread_mutex_unlock(&j->lock);
-            return;
-        }
+    if (att_room_append(&j->parts, n, sizeof *j->parts) != ATT_OK ||
+        att_room_append(&j->digests, n, sizeof *j->digests) != ATT_OK) {
+        j->status = att_fail(&j->error, ATT_ENOMEM, "no memory");
+        att_digest_free(digest);
+        pthread_mutex_unlock(&j->lock);
+        return;
     }
     j->parts[n] = *part;
     j->digests[n] = *digest;

@@ -1,5 +1,7 @@
 #include "profile/catalog.h"
 
+#include "profile/room.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,19 +27,6 @@ static int make_room(void *array, uint32_t *room, uint32_t index, size_t size, i
     return ATT_OK;
 }
 
-/* Append: arrays without a stored capacity grow at powers of two. */
-static int append_room(void *array, uint32_t count, size_t size)
-{
-    char **items = array;
-    if (count != 0 && (count & (count - 1)) != 0)
-        return ATT_OK;
-    char *grown = realloc(*items, (count == 0 ? 1 : 2 * (size_t)count) * size);
-    if (grown == NULL)
-        return -ATT_ENOMEM;
-    *items = grown;
-    return ATT_OK;
-}
-
 int att_catalog_node(att_catalog_t *c, const att_stream_header_t *header, uint32_t *node)
 {
     for (uint32_t i = 0; i < c->node_count; i++)
@@ -46,7 +35,7 @@ int att_catalog_node(att_catalog_t *c, const att_stream_header_t *header, uint32
             *node = i;
             return ATT_OK;
         }
-    if (append_room(&c->nodes, c->node_count, sizeof *c->nodes) != ATT_OK)
+    if (att_room_append(&c->nodes, c->node_count, sizeof *c->nodes) != ATT_OK)
         return -ATT_ENOMEM;
     att_catalog_node_t *n = &c->nodes[c->node_count];
     *n = (att_catalog_node_t){.agent = header->node};
@@ -70,7 +59,7 @@ int att_catalog_add_group(att_catalog_t *c, uint32_t node, const att_stream_grou
            (c->groups[g].hash != group->hash || c->groups[g].ranks != group->ranks))
         g++;
     if (g == c->group_count) {
-        if (append_room(&c->groups, c->group_count, sizeof *c->groups) != ATT_OK)
+        if (att_room_append(&c->groups, c->group_count, sizeof *c->groups) != ATT_OK)
             return -ATT_ENOMEM;
         c->groups[c->group_count++] = (att_catalog_group_t){
             .hash = group->hash, .ranks = group->ranks, .nodes = group->nodes};
@@ -109,7 +98,7 @@ int att_catalog_add_task(att_catalog_t *c, uint32_t node, const att_stream_task_
             c->tasks[t].bytes != task->bytes || c->tasks[t].legal_pairs != task->legal_pairs))
         t++;
     if (t == c->task_count) {
-        if (append_room(&c->tasks, c->task_count, sizeof *c->tasks) != ATT_OK)
+        if (att_room_append(&c->tasks, c->task_count, sizeof *c->tasks) != ATT_OK)
             return -ATT_ENOMEM;
         c->tasks[c->task_count++] = (att_catalog_task_t){.group = group,
                                                          .collective = task->collective,
@@ -133,7 +122,7 @@ int att_catalog_add_member(att_catalog_t *c, uint32_t node, const att_stream_mem
         return -ATT_ENOMEM;
     if (n->members[member->index] != ATT_CATALOG_NONE)
         return ATT_OK;
-    if (append_room(&c->members, c->member_count, sizeof *c->members) != ATT_OK)
+    if (att_room_append(&c->members, c->member_count, sizeof *c->members) != ATT_OK)
         return -ATT_ENOMEM;
     att_catalog_member_t *m = &c->members[c->member_count];
     *m = (att_catalog_member_t){.node = node,
@@ -180,7 +169,7 @@ static int place_member(att_catalog_t *c, uint32_t member)
             return ATT_OK;
         }
     }
-    if (append_room(&c->places, c->place_count, sizeof *c->places) != ATT_OK)
+    if (att_room_append(&c->places, c->place_count, sizeof *c->places) != ATT_OK)
         return -ATT_ENOMEM;
     const att_catalog_node_t *n = &c->nodes[m->node];
     att_catalog_place_t *p = &c->places[c->place_count];

@@ -275,6 +275,26 @@ static void call_arguments(att_chrome_document_t *d, const att_trace_event_t *e)
                                                       : "\",\"in force\":\"tuned\"}");
 }
 
+/* As NCCL's kernels are called, which is how HTA knows a collective. */
+static void kernel_name(att_chrome_document_t *d, const att_trace_event_t *e)
+{
+    att_out_t *out = d->out;
+    att_out_literal(out, ",\"name\":\"ncclDevKernel_");
+    att_out_text(out, att_kineto_function((int)d->catalog->tasks[e->task].collective));
+    att_out_literal(out, "_");
+    att_out_text(out, att_kineto_algorithm(e->algorithm));
+    att_out_literal(out, "_");
+    att_out_text(out, att_kineto_protocol(e->protocol));
+    att_out_literal(out, "\"");
+}
+
+/* What ties the begin and the end of an asynchronous event. */
+static void overlapping(att_chrome_document_t *d, const att_trace_event_t *e)
+{
+    att_out_literal(d->out, ",\"cat\":\"overlapping\",\"id\":");
+    att_out_u64(d->out, (uint64_t)(e - d->events) + 1);
+}
+
 void att_chrome_call(att_chrome_document_t *d, const att_trace_event_t *e, const char *phase)
 {
     const att_catalog_t *c = d->catalog;
@@ -286,16 +306,9 @@ void att_chrome_call(att_chrome_document_t *d, const att_trace_event_t *e, const
         att_out_us(out, e->stop_ns - e->start_ns);
         att_out_literal(out, ",\"cat\":\"kernel\"");
     } else {
-        att_out_literal(out, ",\"cat\":\"overlapping\",\"id\":");
-        att_out_u64(out, (uint64_t)(e - d->events) + 1);
+        overlapping(d, e);
     }
-    att_out_literal(out, ",\"name\":\"ncclDevKernel_");
-    att_out_text(out, att_kineto_function((int)c->tasks[e->task].collective));
-    att_out_literal(out, "_");
-    att_out_text(out, att_kineto_algorithm(e->algorithm));
-    att_out_literal(out, "_");
-    att_out_text(out, att_kineto_protocol(e->protocol));
-    att_out_literal(out, "\"");
+    kernel_name(d, e);
     call_arguments(d, e);
     att_out_literal(out, "}");
 }
@@ -306,15 +319,9 @@ void att_chrome_async_end(att_chrome_document_t *d, const att_trace_event_t *e)
     const att_catalog_member_t *m = &c->members[e->member];
     att_out_t *out = d->out;
     place_fields(d, "e", c->places[m->place].job_rank, m->group + 1, e->stop_ns);
-    att_out_literal(out, ",\"cat\":\"overlapping\",\"id\":");
-    att_out_u64(out, (uint64_t)(e - d->events) + 1);
-    att_out_literal(out, ",\"name\":\"ncclDevKernel_");
-    att_out_text(out, att_kineto_function((int)c->tasks[e->task].collective));
-    att_out_literal(out, "_");
-    att_out_text(out, att_kineto_algorithm(e->algorithm));
-    att_out_literal(out, "_");
-    att_out_text(out, att_kineto_protocol(e->protocol));
-    att_out_literal(out, "\"}");
+    overlapping(d, e);
+    kernel_name(d, e);
+    att_out_literal(out, "}");
 }
 
 void att_chrome_flow(att_chrome_document_t *d, const att_trace_event_t *e, att_chrome_flow_t kind)

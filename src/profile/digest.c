@@ -1,21 +1,10 @@
 #include "profile/digest.h"
 
 #include "base/bandwidth.h"
+#include "profile/room.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int grow(void *array, uint32_t count, size_t size)
-{
-    char **items = array;
-    if (count != 0 && (count & (count - 1)) != 0)
-        return ATT_OK;
-    char *grown = realloc(*items, (count == 0 ? 1 : 2 * (size_t)count) * size);
-    if (grown == NULL)
-        return -ATT_ENOMEM;
-    *items = grown;
-    return ATT_OK;
-}
 
 static int by_collective(const void *a, const void *b, void *context)
 {
@@ -67,7 +56,7 @@ static bool continues(const att_digest_span_t *span, const att_digest_span_t *ne
 
 static int add_span(att_digest_t *d, const att_digest_span_t *span)
 {
-    if (grow(&d->spans, d->span_count, sizeof *d->spans) != ATT_OK)
+    if (att_room_append(&d->spans, d->span_count, sizeof *d->spans) != ATT_OK)
         return -ATT_ENOMEM;
     d->spans[d->span_count++] = *span;
     return ATT_OK;
@@ -166,7 +155,7 @@ static int make_points(const struct att_trace *trace, const att_trace_event_t *e
             const slice_t *slice = &slices[(size_t)g * ATT_DIGEST_POINTS + k];
             if (slice->collectives == 0)
                 continue;
-            status = grow(&d->points, d->point_count, sizeof *d->points);
+            status = att_room_append(&d->points, d->point_count, sizeof *d->points);
             if (status == ATT_OK)
                 d->points[d->point_count++] =
                     (att_digest_point_t){.at_ns = from + (int64_t)(width * k),
@@ -213,7 +202,7 @@ int att_digest_join(att_digest_t *d, att_digest_t *later)
         }
     }
     for (uint32_t i = 0; i < later->point_count && status == ATT_OK; i++) {
-        status = grow(&d->points, d->point_count, sizeof *d->points);
+        status = att_room_append(&d->points, d->point_count, sizeof *d->points);
         if (status == ATT_OK)
             d->points[d->point_count++] = later->points[i];
     }

@@ -2,6 +2,7 @@
 
 #include "attune/record.h"
 #include "base/segment.h"
+#include "profile/room.h"
 #include "profile/stream_reader.h"
 
 #include <dirent.h>
@@ -40,18 +41,6 @@ struct att_trace {
     att_trace_facts_t facts;
 };
 
-static int grow(void *array, uint32_t count, size_t size)
-{
-    char **items = array;
-    if (count != 0 && (count & (count - 1)) != 0)
-        return ATT_OK;
-    char *grown = realloc(*items, (count == 0 ? 1 : 2 * (size_t)count) * size);
-    if (grown == NULL)
-        return -ATT_ENOMEM;
-    *items = grown;
-    return ATT_OK;
-}
-
 /* --- files --------------------------------------------------------------------------------------
  */
 
@@ -73,7 +62,7 @@ static int list_files(const char *folder, char ***names, uint32_t *count, att_er
         if (length < 9 || strcmp(entry->d_name + length - 8, ".records") != 0)
             continue;
         char *name = strdup(entry->d_name);
-        if (name == NULL || grow(names, *count, sizeof **names) != ATT_OK) {
+        if (name == NULL || att_room_append(names, *count, sizeof **names) != ATT_OK) {
             free(name);
             closedir(d);
             return att_fail(error, ATT_ENOMEM, "no memory");
@@ -98,7 +87,7 @@ static int open_file(struct att_trace *t, const char *path, att_error_t *error)
     if (status != ATT_OK)
         return status == -ATT_ESYSTEM && errno == ENOENT ? ATT_OK : status; /* a ring went on */
     uint32_t node;
-    if (grow(&t->files, t->file_count, sizeof *t->files) != ATT_OK ||
+    if (att_room_append(&t->files, t->file_count, sizeof *t->files) != ATT_OK ||
         att_catalog_node(&t->catalog, att_stream_reader_header(reader), &node) != ATT_OK) {
         att_stream_reader_close(reader);
         return att_fail(error, ATT_ENOMEM, "no memory");
@@ -142,7 +131,7 @@ static int add_device_point(struct att_trace *t, uint32_t node, const att_stream
             t->devices[i].clock_id != p->clock_id))
         i++;
     if (i == t->device_count) {
-        if (grow(&t->devices, t->device_count, sizeof *t->devices) != ATT_OK)
+        if (att_room_append(&t->devices, t->device_count, sizeof *t->devices) != ATT_OK)
             return -ATT_ENOMEM;
         t->devices[t->device_count++] =
             (device_model_t){.node = node, .process = p->process, .clock_id = p->clock_id};
@@ -157,7 +146,7 @@ static int add_list(struct att_trace *t, uint32_t node, const att_stream_list_t 
     uint32_t task = att_catalog_task_of(&t->catalog, node, list->task);
     if (task == ATT_CATALOG_NONE || list->count == 0 || list->count > ATT_STREAM_LIST_ENTRIES)
         return ATT_OK;
-    if (grow(&t->lists, t->list_count, sizeof *t->lists) != ATT_OK)
+    if (att_room_append(&t->lists, t->list_count, sizeof *t->lists) != ATT_OK)
         return -ATT_ENOMEM;
     t->lists[t->list_count++] = (att_trace_list_t){.task = task, .list = *list};
     return ATT_OK;
@@ -167,7 +156,7 @@ static int add_marks(struct att_trace *t, uint32_t node, const att_stream_mark_t
                      uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (grow(&t->marks, t->mark_count, sizeof *t->marks) != ATT_OK)
+        if (att_room_append(&t->marks, t->mark_count, sizeof *t->marks) != ATT_OK)
             return -ATT_ENOMEM;
         int64_t ns = marks[i].time_ns;
         if (marks[i].clock_kind == ATT_CLOCK_HOST && !t->is_reference[node])

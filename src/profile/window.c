@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PIECE_RECORDS 250000u /* held at a time by att_trace_each */
+
 typedef struct sink {
     att_trace_event_t *events;
     size_t count, capacity;
@@ -191,4 +193,28 @@ int att_trace_cut(const struct att_trace *trace, const att_trace_select_t *selec
     *bounds = out;
     *pieces = used;
     return ATT_OK;
+}
+
+int att_trace_each(const struct att_trace *trace, const att_trace_select_t *select,
+                   att_trace_take_fn take, void *context)
+{
+    int64_t *bounds;
+    uint32_t pieces;
+    int status = att_trace_cut(trace, select, PIECE_RECORDS, &bounds, &pieces);
+    if (status != ATT_OK)
+        return status;
+    for (uint32_t i = 0; i < pieces && status == ATT_OK; i++) {
+        att_trace_select_t piece = *select;
+        att_trace_event_t *events;
+        size_t count;
+        piece.from_ns = bounds[i];
+        piece.to_ns = bounds[i + 1];
+        status = att_trace_load(trace, &piece, &events, &count);
+        if (status != ATT_OK)
+            break;
+        status = take(context, events, count);
+        free(events);
+    }
+    free(bounds);
+    return status;
 }

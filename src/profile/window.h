@@ -21,5 +21,10 @@ int att_trace_load(const struct att_trace *trace, const att_trace_select_t *sele
  * caller frees them. */
 int att_trace_cut(const struct att_trace *trace, const att_trace_select_t *select, uint64_t most,
                   int64_t **bounds, uint32_t *pieces);
+/* The selected calls in order, piece by piece of bounded size: take() gets each piece's events,
+ * which end with it, and stops the walk with anything but 0. Returns that, or -ATT_ENOMEM. */
+typedef int (*att_trace_take_fn)(void *context, const att_trace_event_t *events, size_t count);
+int att_trace_each(const struct att_trace *trace, const att_trace_select_t *select,
+                   att_trace_take_fn take, void *context);
 
 #endif

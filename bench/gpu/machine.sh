@@ -1,0 +1,24 @@
+# What the scripts of this folder need of a machine with GPUs; sourced by them, with `root` set.
+#
+# CARRY    folder with unpacked libraries that the machine lacks (.carry/root)
+# Puts CUDA's and CARRY's libraries where programs and the build find them.
+carry=${CARRY:-$root/.carry/root}
+if [ -d "$carry" ]; then
+    libraries=$carry/usr/lib/x86_64-linux-gnu
+    export PKG_CONFIG_PATH=$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$carry
+    export CMAKE_PREFIX_PATH=$carry/usr
+    export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export PATH=$PATH:$carry/usr/bin
+fi
+for folder in /usr/local/cuda/lib64 /usr/local/cuda/lib; do
+    [ -d "$folder" ] && export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+done
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# build_here LOG: attune in ATTUNE_BUILD; the end of LOG and status 1 when that fails.
+build_here() {
+    { cmake -S "$root" -B "$ATTUNE_BUILD" -DCMAKE_BUILD_TYPE=Release -DATTUNE_TESTS=OFF &&
+        cmake --build "$ATTUNE_BUILD" -j"$(nproc)"; } >"$1" 2>&1 && return
+    tail -n 30 "$1"
+    return 1
+}
