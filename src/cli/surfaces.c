@@ -17,8 +17,8 @@
 #define LEAST_TOLERANCE 0.02
 
 typedef struct options {
-    bool shapes, json;
-    double tolerance; /* below 0: from the surface's noise */
+    bool shapes, json, headed; /* headed: the column heads have been printed */
+    double tolerance;          /* below 0: from the surface's noise */
 } options_t;
 
 /* What is said of one task under one load. */
@@ -74,8 +74,20 @@ static int look(const options_t *options, entry_t *e, att_error_t *error)
                              e->shape, error);
 }
 
-static void print_entry(const options_t *options, const entry_t *e)
+static void print_heads(options_t *options)
 {
+    if (options->headed)
+        return;
+    options->headed = true;
+    printf("# %-32s %-13s %6s %5s %-6s %8s%s\n", "surface", "collective", "bytes", "ranks", "load",
+           "settings",
+           options->shapes ? "  knob, lines, share not unimodal: at all, beyond the tolerance"
+                           : "  default us  optimum us   gain  optimum");
+}
+
+static void print_entry(options_t *options, const entry_t *e)
+{
+    print_heads(options);
     char bytes[24], text[ATT_SETTING_TEXT], settings[32] = "model";
     const att_surface_info_t *info = att_surface_info(e->surface);
     if (e->settings > 0)
@@ -131,7 +143,7 @@ static json_t *entry_json(const options_t *options, const entry_t *e)
     return object;
 }
 
-static int show(const options_t *options, const char *name, json_t *list)
+static int show(options_t *options, const char *name, json_t *list)
 {
     struct att_surface *surface;
     att_error_t error = {""};
@@ -170,7 +182,7 @@ static int is_surface_file(const struct dirent *entry)
 }
 
 /* Everything in the first folder that is there. */
-static int show_shipped(const options_t *options, json_t *list)
+static int show_shipped(options_t *options, json_t *list)
 {
     const char *folders[ATT_SURFACE_FOLDERS];
     struct dirent **entries;
@@ -245,11 +257,6 @@ int att_surfaces_main(int argc, char **argv)
     if (rc != ATT_OK)
         return -rc;
     json_t *list = options.json ? json_array() : NULL;
-    if (!options.json)
-        printf("# %-32s %-13s %6s %5s %-6s %8s%s\n", "surface", "collective", "bytes", "ranks",
-               "load", "settings",
-               options.shapes ? "  knob, lines, share not unimodal: at all, beyond the tolerance"
-                              : "  default us  optimum us   gain  optimum");
     for (int i = optind; i < argc; i++) {
         int one = show(&options, argv[i], list);
         rc = one != ATT_OK ? one : rc;

@@ -218,10 +218,12 @@ static int write_lines(const options_t *o, const struct att_trace *trace,
     int status = att_out_open(lines.out, o->output, error);
     if (status == ATT_OK) {
         att_export_begin(&lines.export, lines.out);
-        if (att_trace_each(trace, &choice->select, take_lines, &lines) != ATT_OK)
+        if (att_trace_each(trace, &choice->select, take_lines, &lines) == ATT_OK) {
+            status = att_out_close(lines.out, error);
+        } else {
+            att_out_discard(lines.out);
             status = att_fail(error, ATT_ENOMEM, "no memory");
-        int closed = att_out_close(lines.out, status == ATT_OK ? error : NULL);
-        status = status == ATT_OK ? closed : status;
+        }
     }
     if (status == ATT_OK && !o->quiet && strcmp(o->output, "-") != 0)
         printf("%s: %" PRIu64 " calls\n", o->output, lines.written);

@@ -65,9 +65,12 @@ static int write_window(const job_t *j, const att_trace_select_t *select, const 
     int written = att_chrome_write(&j->file, select, events, count, &digest, out);
     *bytes = out->bytes;
     *events_written = count;
-    status = att_out_close(out, error);
-    if (status == ATT_OK && written != ATT_OK)
+    if (written == ATT_OK) {
+        status = att_out_close(out, error);
+    } else {
+        att_out_discard(out);
         status = att_fail(error, ATT_ENOMEM, "no memory for %s", path);
+    }
 free_all:
     if (status == ATT_OK && keep != NULL)
         *keep = digest;
@@ -197,10 +200,13 @@ static int write_overview(job_t *j, att_error_t *error)
     if (status == ATT_OK) {
         int written = att_chrome_overview(&j->file, &j->choice->select, &whole, parts, n, out);
         uint64_t bytes = out->bytes;
-        status = att_out_close(out, error);
-        if (status == ATT_OK && written != ATT_OK)
+        if (written == ATT_OK) {
+            status = att_out_close(out, error);
+        } else {
+            att_out_discard(out);
             status = att_fail(error, ATT_ENOMEM, "no memory for the overview");
-        for (uint32_t i = 0; j->output->said != NULL && i < n; i++)
+        }
+        for (uint32_t i = 0; status == ATT_OK && j->output->said != NULL && i < n; i++)
             fprintf(j->output->said, "%.*s%s: %" PRIu64 " calls, %.1f MB of JSON\n",
                     (int)(strrchr(j->output->path, '/') != NULL
                               ? strrchr(j->output->path, '/') + 1 - j->output->path
@@ -215,6 +221,18 @@ static int write_overview(job_t *j, att_error_t *error)
     free(parts);
     free(out);
     return status;
+}
+
+/* Parts without the others and their overview would look like a whole trace. */
+static void remove_parts(const job_t *j)
+{
+    const char *slash = strrchr(j->output->path, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - j->output->path) : 0;
+    for (uint32_t i = 0; i < j->part_count; i++) {
+        char path[PATH_MAX + 256];
+        snprintf(path, sizeof path, "%.*s%s", folder, j->output->path, j->parts[i].name);
+        unlink(path);
+    }
 }
 
 static int write_parts(job_t *j, att_error_t *error)
@@ -232,7 +250,11 @@ static int write_parts(job_t *j, att_error_t *error)
     int status = j->status;
     if (status != ATT_OK && error != NULL)
         *error = j->error;
-    return status == ATT_OK ? write_overview(j, error) : status;
+    if (status == ATT_OK)
+        status = write_overview(j, error);
+    if (status != ATT_OK)
+        remove_parts(j);
+    return status;
 }
 
 static int write_merged(job_t *j, att_error_t *error)

@@ -1,22 +1,53 @@
 #include "profile/out.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+
+/* The file that a name stands for, and a place beside it. "" in place: written directly. */
+static int choose_place(att_out_t *out, const char *path, char target[4096], att_error_t *error)
+{
+    struct stat about;
+    out->place[0] = '\0';
+    if (strlen(path) > sizeof out->path - 8) {
+        errno = ENAMETOOLONG;
+        return att_fail_errno(error, "cannot write %.80s...", path);
+    }
+    snprintf(target, sizeof out->path, "%s", path);
+    if (lstat(path, &about) == 0 && S_ISLNK(about.st_mode)) {
+        char real[PATH_MAX];
+        if (realpath(path, real) != NULL && strlen(real) < sizeof out->path - 8)
+            snprintf(target, sizeof out->path, "%s", real);
+    }
+    if (stat(target, &about) != 0 || S_ISREG(about.st_mode))
+        snprintf(out->place, sizeof out->place, "%.4091s.tmp", target);
+    return ATT_OK;
+}
 
 int att_out_open(att_out_t *out, const char *path, att_error_t *error)
 {
     size_t length = strlen(path);
     int compressed = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    char target[sizeof out->path];
     out->bytes = 0;
     out->used = 0;
     out->failed = 0;
+    out->place[0] = '\0';
+    if (strcmp(path, "-") != 0) {
+        int status = choose_place(out, path, target, error);
+        if (status != ATT_OK)
+            return status;
+    }
     snprintf(out->path, sizeof out->path, "%s", path);
     /* Level 1: the text is so regular that more effort gains little. T: no compression. */
     out->gzip = strcmp(path, "-") == 0 ? gzdopen(dup(STDOUT_FILENO), "wT")
-                                       : gzopen(path, compressed ? "wbe1" : "wbeT");
+                                       : gzopen(out->place[0] != '\0' ? out->place : path,
+                                                compressed ? "wbe1" : "wbeT");
     if (out->gzip == NULL)
         return att_fail_errno(error, "cannot write %s", path);
     gzbuffer(out->gzip, 1u << 17);
@@ -25,20 +56,38 @@ int att_out_open(att_out_t *out, const char *path, att_error_t *error)
 
 static void drain(att_out_t *out)
 {
-    if (out->used > 0 && gzwrite(out->gzip, out->buffer, out->used) != (int)out->used)
-        out->failed = 1;
+    errno = 0;
+    if (out->used > 0 && out->failed == 0 &&
+        gzwrite(out->gzip, out->buffer, out->used) != (int)out->used)
+        out->failed = errno != 0 ? errno : EIO;
     out->used = 0;
 }
 
 int att_out_close(att_out_t *out, att_error_t *error)
 {
+    char target[sizeof out->path];
     drain(out);
     errno = 0;
-    int closed = gzclose(out->gzip);
+    if (gzclose(out->gzip) != Z_OK && out->failed == 0)
+        out->failed = errno != 0 ? errno : EIO;
     out->gzip = NULL;
-    if (closed != Z_OK || out->failed)
-        return att_fail_errno(error, "cannot write %s", out->path);
-    return ATT_OK;
+    if (out->place[0] != '\0') {
+        snprintf(target, sizeof target, "%.*s", (int)(strlen(out->place) - 4), out->place);
+        if (out->failed == 0 && rename(out->place, target) != 0)
+            out->failed = errno;
+        if (out->failed != 0)
+            unlink(out->place);
+    }
+    errno = out->failed;
+    return out->failed == 0 ? ATT_OK : att_fail_errno(error, "cannot write %s", out->path);
+}
+
+void att_out_discard(att_out_t *out)
+{
+    gzclose(out->gzip);
+    out->gzip = NULL;
+    if (out->place[0] != '\0')
+        unlink(out->place);
 }
 
 void att_out_bytes(att_out_t *out, const char *bytes, size_t size)

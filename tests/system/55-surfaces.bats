@@ -51,6 +51,19 @@ END
         jq -e '.surfaces[0].shape.channels.not_unimodal_beyond_tolerance == 0'
 }
 
+@test "no table without a surface: its heads stand above the first row" {
+    : >empty.json
+    run --separate-stderr attune surfaces empty.json
+    expect_status 3
+    [ -z "$output" ] || fail "heads without a row"
+    run --separate-stderr attune surfaces empty.json h200-4-allreduce-80m
+    expect_status 3
+    [ "$(grep -c '^# surface' <<<"$output")" -eq 1 ] || fail "no heads"
+    mkdir none
+    ATTUNE_DATA_DIR=$CASE_DIR/none run --separate-stderr attune surfaces
+    [ -z "$output" ] || fail "heads without a row"
+}
+
 @test "files that are no surface: one line each" {
     : >empty.json
     head -c 700 "$data/a40-pcie-8-allgather.json" >cut.json

@@ -111,6 +111,42 @@ traced() {
         fail "calls are lost or written twice"
 }
 
+# A file-size limit fails writes as a full disk does, without needing one.
+short_of_room() { # BLOCKS-OF-1024 COMMAND...
+    (trap '' XFSZ && ulimit -f "$1" && shift && "$@")
+}
+
+@test "a full disk: one line, no half file, and what stood there before is as it was" {
+    "$ATTUNE_BUILD/bin/trace_records" full 60000 >/dev/null
+    local name
+    for name in out.json out.json.gz out.csv out.csv.gz out.jsonl; do
+        run --separate-stderr short_of_room 200 attune trace full -o $name
+        expect_status 4
+        expect_one_line "cannot write $name: File too large"
+        [ -z "$(ls -A | grep -v '^full$')" ] || fail "left behind: $(ls -A)"
+    done
+    run --separate-stderr short_of_room 200 attune trace full -o out.json.gz --part-size 8M
+    expect_status 4
+    expect_one_line 'cannot write out.part-.*.json.gz: File too large'
+    [ -z "$(ls -A | grep -v '^full$')" ] || fail "left behind: $(ls -A)"
+    run --separate-stderr short_of_room 40 attune trace full --per-rank each
+    expect_status 4
+    [ -z "$(ls -A each)" ] || fail "left behind: $(ls -A each)"
+    attune trace full -o out.csv -q --window :0.01
+    cp out.csv before.csv
+    run --separate-stderr short_of_room 200 attune trace full -o out.csv
+    expect_status 4
+    cmp out.csv before.csv
+    run --separate-stderr short_of_room 200 attune stragglers full --steps steps.csv
+    expect_status 4
+    [ ! -e steps.csv ] || fail "half of the steps"
+    # What is no file cannot be put in place at the end.
+    run --separate-stderr attune trace full -o /dev/full --format csv
+    expect_status 4
+    expect_one_line 'cannot write /dev/full: No space left'
+    [ -c /dev/full ]
+}
+
 @test "ring mode never grows, and what it holds can be read" {
     "$ATTUNE_BUILD/bin/trace_records" ring 400000 2 4 ring:4194304 >/dev/null
     for node in 0 1; do
