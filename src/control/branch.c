@@ -104,11 +104,13 @@ static const att_voter_ops_t voter_ops = {prepare_child, tell_child, vote, recor
 
 att_branch_t *att_branch_find(att_spanned_t *group, const att_task_key_t *key)
 {
-    for (att_branch_t *b = group->branches; b != NULL; b = b->next)
+    uint32_t count = 0;
+    for (att_branch_t *b = group->branches; b != NULL; b = b->next, count++)
         if (b->key.bytes == key->bytes && b->key.collective == key->collective &&
             b->key.legal_pairs == key->legal_pairs)
             return b;
-    att_branch_t *b = calloc(1, sizeof *b);
+    /* No segment holds more tasks, whatever another agent says. */
+    att_branch_t *b = count < ATT_TASKS ? calloc(1, sizeof *b) : NULL;
     if (b == NULL)
         return NULL;
     b->group = group;

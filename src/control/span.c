@@ -370,10 +370,25 @@ static void test_way(att_spanned_t *g, uint64_t now_ns)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static void on_place(att_spanned_t *g, const att_message_t *m)
+/* A place that can be: every number within what this agent knows of the group. */
+static bool is_place(const att_spanned_t *g, const att_place_t *place)
+{
+    uint32_t agents = g->span->agents;
+    for (uint32_t c = 0; c < place->child_count && c < ATT_TREE_FAN; c++)
+        if (place->children[c] >= agents)
+            return false;
+    return place->agents >= 2 && place->agents <= agents && place->leader < agents &&
+           (place->parent < agents || place->leader == g->span->self) &&
+           place->child_count <= ATT_TREE_FAN && place->ranks_here >= 1 &&
+           place->ranks_here <= g->registered && place->ranks_below >= place->ranks_here &&
+           place->ranks_below <= g->key.ranks && place->agents_below <= place->agents;
+}
+
+static void on_place(att_spanned_t *g, uint32_t from, const att_message_t *m)
 {
     const att_place_t *place = &m->body.place;
-    if (g->place.agents > 0 || place->agents < 2 || place->child_count > ATT_TREE_FAN)
+    if (g->place.agents > 0 || from != att_registry_owner(&g->key, g->span->agents) ||
+        !is_place(g, place))
         return;
     g->place = *place;
     g->placed_ns = g->span->now_ns;
@@ -390,9 +405,10 @@ static void on_place(att_spanned_t *g, const att_message_t *m)
 
 static void keep_for_later(att_spanned_t *g, uint32_t from, const att_message_t *m)
 {
-    att_early_t *e = malloc(sizeof *e);
+    att_early_t *e = g->early_count < ATT_TASKS ? malloc(sizeof *e) : NULL;
     if (e == NULL)
         return;
+    g->early_count++;
     *e = (att_early_t){.from = from, .message = *m};
     *g->early_end = e;
     g->early_end = &e->next;
@@ -453,7 +469,7 @@ void att_span_message(struct att_span *span, uint32_t from, const att_message_t 
     if (g == NULL)
         return;
     if (m->type == ATT_MESSAGE_PLACE) {
-        on_place(g, m);
+        on_place(g, from, m);
     } else if (m->type == ATT_MESSAGE_ENDED) {
         char why[ATT_REASON_BYTES];
         snprintf(why, sizeof why, "%.*s", (int)sizeof m->body.reason - 1, m->body.reason);

@@ -45,7 +45,8 @@ typedef struct att_spanned {
     uint64_t placed_ns;
     att_place_t place; /* agents = 0: not known yet */
     att_early_t *early, **early_end;
-    int retired, ended; /* told to the owner; tuning is over */
+    uint32_t early_count; /* since the group is known; what comes beyond ATT_TASKS is dropped */
+    int retired, ended;   /* told to the owner; tuning is over */
     int has_path;
     att_home_path_t path;
     att_way_t way;
@@ -69,7 +70,7 @@ struct att_span {
     att_branch_t *branch_of[ATT_TASKS];
     int changed;
     att_spanned_t *testing; /* one way at a time */
-    uint64_t now_ns; /* of the last step */
+    uint64_t now_ns;        /* of the last step */
 };
 
 /* This node's child number of an agent, ATT_TREE_FAN when it is none. */

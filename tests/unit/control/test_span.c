@@ -160,7 +160,56 @@ static void many_groups_take_turns(void **state)
             }
         }
     }
-    if (left > 0) fail_msg("left %u", left);
+    if (left > 0)
+        fail_msg("left %u", left);
+    world_destroy(w);
+}
+
+/* What only a damaged or hostile agent sends: nothing is allocated by its numbers, and the true
+ * place is still taken afterwards. */
+static void a_place_that_cannot_be_is_not_taken(void **state)
+{
+    (void)state;
+    static const uint32_t node_of[6] = {0, 0, 1, 1, 2, 2};
+    static const att_place_t good = {.agents = 3,
+                                     .leader = 0,
+                                     .parent = 0,
+                                     .ranks_here = 2,
+                                     .ranks_below = 2,
+                                     .agents_below = 1};
+    world_t *w = world_create(3);
+    struct att_span *span = w->nodes[1].span;
+    uint32_t owner = 77 % 3;
+    world_group(w, 77, 6, node_of);
+    world_call_task(w, 4096);
+    for (int i = 0; i < 12; i++) {
+        att_message_t m = {.type = ATT_MESSAGE_PLACE, .group = {.hash = 77, .ranks = 6}};
+        att_place_t *place = &m.body.place;
+        *place = good;
+        uint32_t *const numbers[] = {&place->agents,     &place->leader,      &place->parent,
+                                     &place->ranks_here, &place->ranks_below, &place->agents_below};
+        if (i < 6)
+            *numbers[i] = 0x7f000000;
+        else if (i == 6)
+            place->ranks_here = 0;
+        else if (i == 7)
+            place->ranks_below = 1;
+        else if (i == 8)
+            place->agents = 1;
+        else if (i == 9)
+            place->child_count = ATT_TREE_FAN + 1;
+        else if (i == 10)
+            place->child_count = 1, place->children[0] = 3;
+        att_node_scan(w->nodes[1].node);
+        att_span_step(span, att_clock_ns());
+        att_span_message(span, i == 11 ? (owner + 1) % 3 : owner, &m);
+        if (att_span_agents(span, 0) != 0)
+            fail_msg("nonsense %d was taken as a place", i);
+    }
+    world_meet(w);
+    world_run(w, 200, 1);
+    assert_int_equal(att_span_agents(span, 0), 3);
+    assert_int_equal(w->mismatches, 0);
     world_destroy(w);
 }
 
@@ -246,6 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_layouts),
         cmocka_unit_test(many_groups_take_turns),
+        cmocka_unit_test(a_place_that_cannot_be_is_not_taken),
         cmocka_unit_test(an_end_reaches_everybody),
         cmocka_unit_test(a_twin_ends_tuning),
         cmocka_unit_test(disagreement_is_named),
