@@ -34,7 +34,7 @@ install(DIRECTORY data/surfaces DESTINATION ${CMAKE_INSTALL_DATADIR}/attune
 if(EXISTS ${CMAKE_SOURCE_DIR}/data/suite.json)
     install(FILES data/suite.json data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 endif()
-install(FILES data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
+install(FILES data/knobs.json data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 # Job scripts: companion.sh is sourced, the rest is run or submitted.
 file(GLOB JOBS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/jobs/*.sbatch ${CMAKE_SOURCE_DIR}/jobs/*.salloc
     ${CMAKE_SOURCE_DIR}/jobs/*.sh)

@@ -8,6 +8,7 @@
 #include "cli/bench_record_run.h"
 #include "cli/bench_sweep.h"
 #include "cli/bench_table.h"
+#include "search/knobs.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -207,6 +208,9 @@ int att_bench_main(int argc, char **argv)
     } else if (rc != 0) {
         fprintf(stderr, "%s\n", error.text);
         code = ATT_EUSAGE;
+    } else if (att_knobs_get(&error) == NULL) {
+        fprintf(stderr, "%s\n", error.text);
+        code = ATT_ENOENT;
     } else {
         code = att_bench_run(options, argc, argv);
     }

@@ -47,12 +47,6 @@ int att_nccl_op_parse(const char *word)
     return -1;
 }
 
-const char *att_nccl_version_text(int version, char *text, size_t size)
-{
-    snprintf(text, size, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
-    return text;
-}
-
 static int load_functions(att_nccl_t *nccl, att_error_t *error)
 {
     const struct {

@@ -7,6 +7,7 @@
 #define ATT_CLI_BENCH_NCCL_H
 
 #include "base/status.h"
+#include "search/knobs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,9 +84,6 @@ int att_nccl_load(att_nccl_t *nccl, att_error_t *error);
 
 /* 0, or -ATT_ESYSTEM with `what`, NCCL's words for `result` and its last error. */
 int att_nccl_check(const att_nccl_t *nccl, int result, const char *what, att_error_t *error);
-
-/* "2.30.7"; returns text. */
-const char *att_nccl_version_text(int version, char *text, size_t size);
 
 /* nccl-tests' words ("float", "bfloat16", "sum"). Parse returns the number or -1. */
 const char *att_nccl_type_name(int type);

@@ -5,6 +5,7 @@
 #include "cli/bench_convert.h"
 #include "cli/bench_record_options.h"
 #include "cli/bench_variant.h"
+#include "search/knobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ int att_record_main(int argc, char **argv)
     } else if (rc != ATT_OK) {
         fprintf(stderr, "%s\n", error.text);
         error.text[0] = '\0';
+    } else if (att_knobs_get(&error) == NULL) {
+        rc = -ATT_ENOENT;
     } else if (rc == ATT_OK && options->from_sweep != NULL) {
         rc = att_bench_convert(options, &error);
     } else if (rc == ATT_OK) {

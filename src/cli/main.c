@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/info.h"
+#include "cli/knobs.h"
 #include "cli/plugins.h"
 #include "cli/run.h"
 #include "cli/sim.h"
@@ -36,6 +37,7 @@ static const struct {
      "say which ranks arrive late, since when, and what it costs"},
     {"surfaces", att_surfaces_main, "list surfaces: what they answer, their optimum, their shape"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
+    {"knobs", att_knobs_main, "print what NCCL takes for each knob, and check a combination"},
     {"slurm", att_slurm_main, "print the command lines that start a job under Slurm"},
     {"info", att_info_main, "show version, paths and every option"},
     {"version", show_version, "show the version"},

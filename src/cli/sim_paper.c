@@ -1,7 +1,7 @@
 #include "cli/sim_paper.h"
 
 #include "base/names.h"
-#include "cli/data_file.h"
+#include "base/data_file.h"
 #include "cli/json_file.h"
 #include "cli/sim_suite.h"
 #include "sim/crew.h"

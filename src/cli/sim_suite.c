@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
-#include "cli/data_file.h"
+#include "base/data_file.h"
 #include "cli/json_file.h"
 
 #include <dirent.h>

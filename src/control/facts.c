@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#define NCCL_MAX_CHANNELS 64 /* MAXCHANNELS, device.h, NCCL 2.25 and later */
-
 static const att_segment_member_t *member_of(const struct att_node *node, uint32_t lane)
 {
     const att_segment_memory_t *memory = att_node_memory(node);
@@ -118,8 +116,7 @@ uint32_t att_facts_ceiling(const struct att_node *node, const att_config_t *conf
                                                 channels_of_group, (void *)node);
     if (ceiling == 0)
         ceiling = native;
-    if (ceiling > NCCL_MAX_CHANNELS)
-        ceiling = NCCL_MAX_CHANNELS;
+    ceiling = least(ceiling, att_channels_max(0));
     if (config->max_channels > 0 && ceiling > (uint32_t)config->max_channels)
         ceiling = (uint32_t)config->max_channels;
     return ceiling;
@@ -139,6 +136,7 @@ void att_facts_gather(const struct att_node *node, const att_config_t *config, u
                                  .legal_pairs = t->legal_pairs,
                                  .connected_pairs = reported->connected_pairs,
                                  .pinned = reported->pinned,
+                                 .nccl_version = (int)reported->nccl_version,
                                  .has_chunk = (int)reported->has_chunk,
                                  .native = native};
     memcpy(facts->cost_us, t->cost_us, sizeof facts->cost_us);

@@ -7,6 +7,7 @@
 #include "base/step.h"
 #include "control/messenger.h"
 #include "control/pinger.h"
+#include "search/knobs.h"
 #include "search/strategy_host.h"
 
 #include <errno.h>
@@ -153,6 +154,8 @@ int main(int argc, char **argv)
                                           &host, &error);
     if (status == ATT_OK && !config.observe)
         status = att_strategy_host_check(host, config.strategy, &error);
+    if (status == ATT_OK && !config.observe && att_knobs_get(&error) == NULL)
+        status = -ATT_ENOENT;
     if (status != ATT_OK)
         return fail(ready_fd, status, &error);
 

@@ -2,36 +2,14 @@
 
 #include "base/names.h"
 #include "base/segment.h"
+#include "search/knobs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SIMPLE_ONLY(algorithm) ATT_PAIR_BIT(algorithm, ATT_PROTOCOL_SIMPLE)
 #define ALL_PROTOCOLS(algorithm)                                                                   \
     (ATT_PAIR_BIT(algorithm, ATT_PROTOCOL_LL) | ATT_PAIR_BIT(algorithm, ATT_PROTOCOL_LL128) |      \
      ATT_PAIR_BIT(algorithm, ATT_PROTOCOL_SIMPLE))
-
-/* Pairs for which NCCL has a kernel (src/device/generate.py algos_of_coll and required_cuda; PAT,
- * NVLS, NVLS_TREE and CollNet kernels exist for Simple only; NCCL 2.30). */
-static const uint32_t kernels[ATT_COLLECTIVE_COUNT] = {
-    [ATT_COLLECTIVE_BROADCAST] = ALL_PROTOCOLS(ATT_ALGORITHM_RING),
-    [ATT_COLLECTIVE_REDUCE] = ALL_PROTOCOLS(ATT_ALGORITHM_RING),
-    [ATT_COLLECTIVE_ALL_GATHER] = ALL_PROTOCOLS(ATT_ALGORITHM_RING) |
-                                  SIMPLE_ONLY(ATT_ALGORITHM_COLLNET_DIRECT) |
-                                  SIMPLE_ONLY(ATT_ALGORITHM_NVLS) | SIMPLE_ONLY(ATT_ALGORITHM_PAT),
-    [ATT_COLLECTIVE_REDUCE_SCATTER] =
-        ALL_PROTOCOLS(ATT_ALGORITHM_RING) | SIMPLE_ONLY(ATT_ALGORITHM_COLLNET_DIRECT) |
-        SIMPLE_ONLY(ATT_ALGORITHM_NVLS) | SIMPLE_ONLY(ATT_ALGORITHM_PAT),
-    [ATT_COLLECTIVE_ALL_REDUCE] =
-        ALL_PROTOCOLS(ATT_ALGORITHM_TREE) | ALL_PROTOCOLS(ATT_ALGORITHM_RING) |
-        SIMPLE_ONLY(ATT_ALGORITHM_COLLNET_DIRECT) | SIMPLE_ONLY(ATT_ALGORITHM_COLLNET_CHAIN) |
-        SIMPLE_ONLY(ATT_ALGORITHM_NVLS) | SIMPLE_ONLY(ATT_ALGORITHM_NVLS_TREE),
-};
-
-/* Smallest chunk worth a trial: below it the per-step cost rules, far from any optimum. Whole
- * grains. */
-static const uint32_t chunk_floor[ATT_PROTOCOL_COUNT] = {
-    [ATT_PROTOCOL_LL] = 2048, [ATT_PROTOCOL_LL128] = 3840, [ATT_PROTOCOL_SIMPLE] = 4096};
 
 struct att_space_owned {
     att_space_t space;
@@ -40,38 +18,35 @@ struct att_space_owned {
 
 uint32_t att_chunk_grain(int protocol)
 {
-    switch (protocol) {
-    case ATT_PROTOCOL_LL:
-        return 16;
-    case ATT_PROTOCOL_LL128:
-        return 1920;
-    case ATT_PROTOCOL_SIMPLE:
-        return 512;
-    default:
-        return 0;
-    }
+    const att_knobs_t *knobs = att_knobs_get(NULL);
+    const att_knob_rule_t *rule =
+        knobs != NULL && protocol >= 0 && protocol < ATT_PROTOCOL_COUNT
+            ? att_knobs_rule(knobs, ATT_KNOB_CHUNK, 0, ATT_COLLECTIVE_ALL_REDUCE,
+                             ATT_ALGORITHM_RING, protocol)
+            : NULL;
+    return rule != NULL ? (uint32_t)rule->step : 0;
 }
 
 uint32_t att_chunk_max(int collective, int algorithm, int protocol)
 {
-    if (algorithm != ATT_ALGORITHM_TREE && algorithm != ATT_ALGORITHM_RING &&
-        algorithm != ATT_ALGORITHM_PAT)
+    const att_knobs_t *knobs = att_knobs_get(NULL);
+    if (knobs == NULL || protocol < 0 || protocol >= ATT_PROTOCOL_COUNT || algorithm < 0 ||
+        algorithm >= ATT_ALGORITHM_COUNT)
         return 0;
-    switch (protocol) {
-    case ATT_PROTOCOL_LL:
-        return 32768;
-    case ATT_PROTOCOL_LL128:
-        return 576000;
-    case ATT_PROTOCOL_SIMPLE: {
-        /* One step of the 4 MiB buffer; a ring moves 4 of them at once (ALLREDUCE_, ALLGATHER_ and
-         * REDUCESCATTER_CHUNKSTEPS, src/include/collectives.h), Broadcast and Reduce one. */
-        bool four = algorithm == ATT_ALGORITHM_RING && collective != ATT_COLLECTIVE_BROADCAST &&
-                    collective != ATT_COLLECTIVE_REDUCE;
-        return four ? 2097152 : 524288;
-    }
-    default:
-        return 0;
-    }
+    const att_knob_rule_t *rule =
+        att_knobs_rule(knobs, ATT_KNOB_CHUNK, 0, collective, algorithm, protocol);
+    return rule != NULL && !rule->never ? (uint32_t)rule->max : 0;
+}
+
+uint32_t att_channels_max(int nccl_version)
+{
+    const att_knobs_t *knobs = att_knobs_get(NULL);
+    const att_knob_rule_t *rule =
+        knobs != NULL
+            ? att_knobs_rule(knobs, ATT_KNOB_CHANNELS, nccl_version, ATT_COLLECTIVE_ALL_REDUCE,
+                             ATT_ALGORITHM_RING, ATT_PROTOCOL_SIMPLE)
+            : NULL;
+    return rule != NULL ? (uint32_t)rule->max : 0;
 }
 
 /* Bytes that one channel would move in all of its steps if it were alone: a larger chunk changes
@@ -84,12 +59,14 @@ static uint64_t useful_bytes(const att_space_facts_t *facts, int algorithm)
     return blocks ? facts->bytes / (uint64_t)facts->ranks : facts->bytes;
 }
 
-static void chunk_range(const att_space_facts_t *facts, att_subspace_t *s)
+static void chunk_range(const att_space_facts_t *facts, const att_knobs_t *knobs, att_subspace_t *s)
 {
-    uint32_t most = att_chunk_max(facts->collective, s->algorithm, s->protocol);
-    if (!facts->has_chunk || (facts->pinned & ATT_PIN_CHUNK) || most == 0)
+    const att_knob_rule_t *rule = att_knobs_rule(knobs, ATT_KNOB_CHUNK, facts->nccl_version,
+                                                 facts->collective, s->algorithm, s->protocol);
+    if (!facts->has_chunk || (facts->pinned & ATT_PIN_CHUNK) || rule == NULL || rule->never)
         return;
-    uint32_t grain = att_chunk_grain(s->protocol), least = chunk_floor[s->protocol];
+    uint32_t grain = (uint32_t)rule->step, most = (uint32_t)rule->max;
+    uint32_t least = (uint32_t)(rule->search_min != 0 ? rule->search_min : rule->min);
     uint64_t useful = useful_bytes(facts, s->algorithm);
     if (useful < most)
         most = (uint32_t)useful / grain * grain;
@@ -156,7 +133,11 @@ int att_space_build(const att_space_facts_t *facts, struct att_space_owned **spa
     if (facts->ranks < 2)
         return att_fail(error, ATT_EILLEGAL, "a group of one rank has nothing to tune");
 
-    uint32_t pairs = facts->legal_pairs & kernels[facts->collective];
+    const att_knobs_t *knobs = att_knobs_get(error);
+    if (knobs == NULL)
+        return -ATT_ENOENT;
+    uint32_t pairs =
+        facts->legal_pairs & att_knobs_pairs(knobs, facts->collective, facts->nccl_version);
     if (pairs == 0)
         return att_fail(error, ATT_EILLEGAL,
                         "NCCL's table offers no algorithm that all ranks agree on");
@@ -189,6 +170,9 @@ int att_space_build(const att_space_facts_t *facts, struct att_space_owned **spa
                                  .incumbent = facts->native};
     owned->space.incumbent.chunk_bytes = 0;
 
+    uint32_t most_channels = att_channels_max(facts->nccl_version);
+    if ((uint32_t)facts->channels_ceiling < most_channels)
+        most_channels = (uint32_t)facts->channels_ceiling;
     bool channels = facts->channels_ceiling > 0 && !(facts->pinned & ATT_PIN_CHANNELS);
     for (int a = 0; a < ATT_ALGORITHM_COUNT; a++)
         for (int p = 0; p < ATT_PROTOCOL_COUNT; p++) {
@@ -200,10 +184,10 @@ int att_space_build(const att_space_facts_t *facts, struct att_space_owned **spa
             s->transport = ATT_TRANSPORT_KEEP;
             if (channels) {
                 s->channels_min = 1;
-                s->channels_max = (uint16_t)facts->channels_ceiling;
+                s->channels_max = (uint16_t)most_channels;
                 s->channels_step = 1;
             }
-            chunk_range(facts, s);
+            chunk_range(facts, knobs, s);
             float cost = facts->cost_us[a * ATT_PROTOCOL_COUNT + p];
             s->prior_us = cost >= 0 ? cost : -1;
         }

@@ -18,6 +18,7 @@ typedef struct att_space_facts {
     float cost_us[ATT_PAIR_COUNT]; /* NCCL's estimate, negative unknown */
     uint32_t pinned;               /* ATT_PIN_*: knobs the user forced (OR over ranks) */
     int channels_ceiling;          /* most channels allowed; 0: the knob is kept */
+    int nccl_version;              /* NCCL_VERSION_CODE, 0: unknown, the newest */
     int has_chunk;                 /* every rank's tuner has a chunk callback (v6) */
     att_setting_t native;          /* algorithm, protocol, channels really used by NCCL's choice */
     uint32_t algorithms;           /* user's restriction: bit per algorithm; 0 = all */
@@ -36,10 +37,11 @@ uint64_t att_space_size(const att_space_t *space);
 att_setting_t att_space_at(const att_space_t *space, uint64_t i);
 int att_space_contains(const att_space_t *space, att_setting_t setting);
 
-/* NCCL's grain and largest chunk per protocol and algorithm, bytes (device.h ncclProtoGrainSize,
- * enqueue.cc calcCollChunking, 2.30). 0 largest: the chunk is kept, because NCCL's own value may be
- * smaller than its clamp and a larger one overruns a buffer (NVLS, NVLS_TREE, CollNet). */
+/* Grain and largest chunk per protocol and algorithm of the newest NCCL, bytes, from the catalogue
+ * of knobs (search/knobs.h). 0 largest: the chunk is kept. */
 uint32_t att_chunk_grain(int protocol);
 uint32_t att_chunk_max(int collective, int algorithm, int protocol);
+/* Most channels that this NCCL (NCCL_VERSION_CODE, 0: the newest) has at all. */
+uint32_t att_channels_max(int nccl_version);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * data_file: where the files lie that attune brings along (data/ in the source tree). Looked for in
- * ATTUNE_DATA_DIR, in the source tree that this program was built from, in the installed folder.
+ * ATTUNE_DATA_DIR, in the source tree that this program was built from, in the installed folder,
+ * and in share/attune beside the running program's folder (an installed tree that was moved).
  */
-#ifndef ATT_CLI_DATA_FILE_H
-#define ATT_CLI_DATA_FILE_H
+#ifndef ATT_BASE_DATA_FILE_H
+#define ATT_BASE_DATA_FILE_H
 
 #include "base/status.h"
 
