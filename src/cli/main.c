@@ -1,6 +1,7 @@
 /* attune: one command; the first word says which part of it. */
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/doctor.h"
 #include "cli/info.h"
 #include "cli/knobs.h"
 #include "cli/plugins.h"
@@ -38,6 +39,7 @@ static const struct {
     {"surfaces", att_surfaces_main, "list surfaces: what they answer, their optimum, their shape"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
     {"knobs", att_knobs_main, "print what NCCL takes for each knob, and check a combination"},
+    {"doctor", att_doctor_main, "say why attune is active or not, and check the machine"},
     {"slurm", att_slurm_main, "print the command lines that start a job under Slurm"},
     {"info", att_info_main, "show version, paths and every option"},
     {"version", show_version, "show the version"},

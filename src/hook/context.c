@@ -1,9 +1,9 @@
 #include "hook/context.h"
 
 #include "base/log.h"
+#include "base/pins.h"
 #include "hook/device.h"
 #include "hook/library.h"
-#include "hook/pins.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "hook/pins.h"
+#include "base/pins.h"
 
 #include "base/segment.h"
 
@@ -43,4 +43,12 @@ uint32_t att_pins_read(char *names, size_t size)
         used = n > 0 && (size_t)n < size - used ? used + (size_t)n : size - 1;
     }
     return pins;
+}
+
+const char *att_pins_variable(size_t i, uint32_t *pin)
+{
+    if (i >= sizeof variables / sizeof variables[0])
+        return NULL;
+    *pin = variables[i].pin;
+    return variables[i].name;
 }

@@ -2,8 +2,8 @@
  * pins: knobs that the user has set with NCCL's own variables. They win: attune does not search
  * them. Any value pins, also the forms that only exclude ("^nvls", "LL,Simple;allreduce:^LL").
  */
-#ifndef ATT_HOOK_PINS_H
-#define ATT_HOOK_PINS_H
+#ifndef ATT_BASE_PINS_H
+#define ATT_BASE_PINS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +11,8 @@
 /* ATT_PIN_* bits from the environment as it is now (NCCL has read its configuration files into it).
  * `names` gets the variables, comma-separated, cut to size. */
 uint32_t att_pins_read(char *names, size_t size);
+
+/* The variables: name of the i-th and the knob's ATT_PIN_* bit; NULL behind the last. */
+const char *att_pins_variable(size_t i, uint32_t *pin);
 
 #endif

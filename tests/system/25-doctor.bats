@@ -1,0 +1,206 @@
+# attune doctor: each check with its verdict and remedy, on made-up machines and real processes.
+# bats file_tags=cpu
+
+load setup
+
+setup() {
+    attune_setup
+    # A quiet machine: every check passes or is skipped.
+    mkdir -p root/proc/sys/net/ipv4 root/sys/class/net/eth0 root/sys/class/net/lo root/etc \
+        root/sys/devices/system/clocksource/clocksource0
+    echo '32768 60999' >root/proc/sys/net/ipv4/ip_local_port_range
+    echo tsc >root/sys/devices/system/clocksource/clocksource0/current_clocksource
+    echo up >root/sys/class/net/eth0/operstate
+    echo unknown >root/sys/class/net/lo/operstate
+}
+
+needs_parts() {
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
+    [ -e "$ATTUNE_BUILD/fabric/libnccl.so.2" ] || skip 'the host fabric is not built'
+}
+
+# verdict ID: status of the check in $output.
+verdict() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' <<<"$output"; }
+expect_verdict() {
+    [ "$(verdict "$1")" = "$2" ] || fail "expected $1 to be $2"
+    # What is not well has a remedy.
+    case $2 in warn | fail)
+        jq -e --arg id "$1" '.checks[] | select(.id == $id) | .remedy | length > 5' <<<"$output" >/dev/null ||
+            fail "$1 has no remedy"
+        ;;
+    esac
+}
+machine() { run attune doctor --json --root root; }
+
+ib() { # ib STATE
+    mkdir -p root/sys/class/infiniband/mlx5_0/ports/1
+    echo "$1" >root/sys/class/infiniband/mlx5_0/ports/1/state
+}
+
+@test "the form: text and JSON tell the same, no fail is exit 0" {
+    needs_parts
+    machine
+    expect_status 0
+    jq -e '.version == 1 and
+        (.checks | all(.id and .what and (.status | IN("pass", "warn", "fail", "skip")) and has("remedy"))) and
+        ([.checks[].id] | (length == (unique | length))) and
+        ([.capabilities[].knob] == ["algorithm", "protocol", "transport", "channels", "threads", "chunk", "buffer"]) and
+        (.capabilities | all(has("scope") and has("since") and (.available | type == "boolean") and .why))' \
+        <<<"$output" || fail 'unexpected form'
+    for id in switch segment sidecar clock sockets ports interface; do expect_verdict "$id" pass; done
+    for id in rdma gpu-direct; do expect_verdict "$id" skip; done
+    run attune doctor --root root
+    expect_status 0
+    expect_output '^pass  clock: clock source tsc$'
+    expect_output '^no    threads '
+}
+
+@test "sockets: RDMA that is there and not used is named" {
+    ib '4: ACTIVE'
+    machine
+    expect_verdict rdma pass
+    NCCL_IB_DISABLE=1 machine
+    expect_verdict rdma warn
+    NCCL_NET=Socket machine
+    expect_verdict rdma warn
+    ib '1: DOWN'
+    machine
+    expect_verdict rdma warn
+}
+
+@test "GPU direct: modules, or the open driver's dma-buf" {
+    ib '4: ACTIVE'
+    mkdir -p root/proc/driver/nvidia
+    echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54' >root/proc/driver/nvidia/version
+    machine
+    expect_verdict gpu-direct warn
+    mkdir -p root/sys/module/nvidia_peermem
+    machine
+    expect_verdict gpu-direct pass
+    rmdir root/sys/module/nvidia_peermem
+    echo 'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.1' >root/proc/driver/nvidia/version
+    machine
+    expect_verdict gpu-direct pass
+}
+
+@test "socket threads times sockets is at most 64, also from nccl.conf" {
+    NCCL_SOCKET_NTHREADS=8 NCCL_NSOCKS_PERTHREAD=8 machine
+    expect_verdict sockets pass
+    NCCL_SOCKET_NTHREADS=8 NCCL_NSOCKS_PERTHREAD=9 machine
+    expect_verdict sockets fail
+    expect_status 1
+    NCCL_SOCKET_NTHREADS=17 machine
+    expect_verdict sockets fail
+    printf '# site\nNCCL_SOCKET_NTHREADS=16\nNCCL_NSOCKS_PERTHREAD=8\n' >root/etc/nccl.conf
+    machine
+    expect_verdict sockets fail
+    NCCL_NSOCKS_PERTHREAD=4 machine
+    expect_verdict sockets pass
+}
+
+@test "ports, interfaces, clock" {
+    echo '60000 60999' >root/proc/sys/net/ipv4/ip_local_port_range
+    echo hpet >root/sys/devices/system/clocksource/clocksource0/current_clocksource
+    NCCL_SOCKET_IFNAME=ens machine
+    expect_status 1
+    expect_verdict ports warn
+    expect_verdict clock warn
+    expect_verdict interface fail
+    NCCL_SOCKET_IFNAME==eth machine
+    expect_verdict interface fail
+    NCCL_SOCKET_IFNAME=^lo machine
+    expect_verdict interface pass
+    mkdir root/sys/class/net/eth1 root/sys/class/net/docker0
+    echo up >root/sys/class/net/eth1/operstate
+    echo down >root/sys/class/net/docker0/operstate
+    machine
+    expect_verdict interface warn
+    rm -r root/sys/class/net/eth?
+    echo up >root/sys/class/net/docker0/operstate
+    machine
+    expect_verdict interface warn
+}
+
+@test "a process bound away from its GPU" {
+    mkdir -p root/sys/bus/pci/devices/0000:01:00.0
+    echo 0x10de >root/sys/bus/pci/devices/0000:01:00.0/vendor
+    echo 0x030200 >root/sys/bus/pci/devices/0000:01:00.0/class
+    echo 900-1000 >root/sys/bus/pci/devices/0000:01:00.0/local_cpulist
+    machine
+    expect_verdict affinity warn
+    echo 0-1000 >root/sys/bus/pci/devices/0000:01:00.0/local_cpulist
+    [ "$(nproc)" -gt 1 ] || skip 'one processor'
+    machine
+    expect_verdict affinity pass
+    run taskset -c "$(taskset -cp $$ | grep -Eo '[0-9]+' | tail -1)" attune doctor --json --root root
+    expect_verdict affinity warn
+}
+
+@test "what switches attune off is named" {
+    ATTUNE_DISABLE=1 machine
+    expect_status 1
+    expect_verdict switch fail
+    ATTUNE_SHM_DIR=/nowhere machine
+    expect_status 1
+    expect_verdict segment fail
+}
+
+@test "pinned variables warn, and take the knob away" {
+    needs_parts
+    mkdir -p root/usr/lib/python3.9/site-packages/nvidia/nccl/lib
+    cp -L "$ATTUNE_BUILD/fabric/libnccl.so.2" root/usr/lib/python3.9/site-packages/nvidia/nccl/lib/
+    machine
+    jq -e '.capabilities[] | select(.knob == "algorithm") | .available' <<<"$output"
+    expect_verdict pinned pass
+    NCCL_PROTO='LL,Simple;allreduce:^LL' machine
+    expect_verdict pinned warn
+    jq -e '(.capabilities[] | select(.knob == "protocol") | .available | not) and
+           (.capabilities[] | select(.knob == "algorithm") | .available)' <<<"$output"
+}
+
+@test "a command: the copy that it maps, its version and what can be tuned with it" {
+    needs_parts
+    LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric run --separate-stderr attune doctor --json -- \
+        attune bench allreduce -b 1M -e 1M -t 2 -n 1000000
+    expect_verdict command pass
+    expect_verdict nccl pass
+    jq -e '(.checks[] | select(.id == "nccl") | .what | contains("fabric/libnccl.so.2") and contains("mapped")) and
+           (.capabilities[] | select(.knob == "chunk") | .available and .scope == "call")' <<<"$output"
+}
+
+@test "a command without NCCL, one that cannot be run, one with a static NCCL" {
+    run attune doctor --json --root root -- sleep 0.1
+    expect_verdict command warn
+    run attune doctor --json --root root -- ./nothing
+    expect_status 1
+    expect_verdict command fail
+    cp "$(command -v sleep)" static
+    printf 'NCCL version 2.21.5+cuda12.4' >>static
+    run attune doctor --json --root root --seconds 0.5 -- ./static 30
+    expect_verdict command pass
+    expect_verdict nccl warn
+    expect_verdict nccl-version fail
+    jq -e '.checks[] | select(.id == "nccl") | .what | contains("2.21.5")' <<<"$output"
+}
+
+@test "two NCCLs in one process fail; two on the machine of one version do not" {
+    needs_parts
+    mkdir a b
+    cp -L "$ATTUNE_BUILD/fabric/libnccl.so.2" a/libnccl.so.2
+    cp -L "$ATTUNE_BUILD/fabric/libnccl.so.2" b/libnccl2.so
+    ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 run --separate-stderr attune doctor --json --root root -- \
+        env LD_PRELOAD="$PWD/a/libnccl.so.2:$PWD/b/libnccl2.so" attune bench allreduce -b 1M -e 1M -t 2 -n 1000000
+    expect_status 1
+    expect_verdict nccl fail
+    expect_verdict nccl-copies pass
+}
+
+@test "wrong usage is one line, exit 2" {
+    local words
+    for words in --jsn '--seconds never' '--seconds 0' '--' true; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr attune doctor $words
+        expect_status 2
+        expect_one_line .
+    done
+}
