@@ -189,3 +189,19 @@ bool att_lateness_iteration(const struct att_trace *trace, uint32_t place, int64
         }
     return found;
 }
+
+att_lateness_node_t *att_lateness_nodes(const struct att_trace *trace, const att_lateness_t *l)
+{
+    const att_catalog_t *c = att_trace_catalog(trace);
+    att_lateness_node_t *sums = calloc(c->node_count + 1, sizeof *sums);
+    for (uint32_t g = 0; sums != NULL && g < l->group_count; g++)
+        for (uint32_t r = 0; r < l->groups[g].rank_count; r++) {
+            const att_straggler_rank_t *rank = att_straggler_rank(l->groups[g].straggler, r);
+            att_lateness_node_t *sum = &sums[c->places[l->groups[g].places[r]].node];
+            sum->last += rank->last;
+            sum->named += rank->named;
+            sum->wait_caused_ns += rank->wait_caused_ns;
+            sum->waited_ns += rank->waited_ns;
+        }
+    return sums;
+}

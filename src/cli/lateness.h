@@ -29,6 +29,16 @@ int att_lateness_make(const struct att_trace *trace, const att_trace_choice_t *c
                       att_lateness_t *lateness, att_error_t *error);
 void att_lateness_free(att_lateness_t *lateness);
 
+/* What the ranks of a node come to. */
+typedef struct att_lateness_node {
+    uint64_t last, named;
+    double wait_caused_ns, waited_ns;
+} att_lateness_node_t;
+
+/* By node of the catalog; the caller frees it. NULL: no memory. */
+att_lateness_node_t *att_lateness_nodes(const struct att_trace *trace,
+                                        const att_lateness_t *lateness);
+
 /* Iteration that a rank was in at a time, by its marks; false: it has none before. */
 bool att_lateness_iteration(const struct att_trace *trace, uint32_t place, int64_t at_ns,
                             uint64_t *iteration);

@@ -5,6 +5,7 @@
 #include "cli/info.h"
 #include "cli/knobs.h"
 #include "cli/plugins.h"
+#include "cli/report.h"
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/slurm.h"
@@ -36,6 +37,7 @@ static const struct {
     {"trace", att_trace_main, "write the recorded calls of a run for Perfetto and other tools"},
     {"stragglers", att_stragglers_main,
      "say which ranks arrive late, since when, and what it costs"},
+    {"report", att_report_main, "make one page of a run, or compare two results"},
     {"surfaces", att_surfaces_main, "list surfaces: what they answer, their optimum, their shape"},
     {"plugins", att_plugins_main, "list search strategies, and refused ones with the reason"},
     {"knobs", att_knobs_main, "print what NCCL takes for each knob, and check a combination"},

@@ -1,0 +1,43 @@
+# Makes a C file of files: a table of att_template_file_t, in the order of their names, and for each
+# .js file a further entry <name>.hash, "sha256-<base64>", which a Content-Security-Policy wants.
+#   cmake -DFILES="a;b" -DTARGET=x.c -DSYMBOL=name -DHEADER=h.h -P embed.cmake
+function(hex_to_base64 hex result)
+    set(digits "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    # 32 bytes: 64 digits and 2 of padding make 22 times 3 digits, each 2 letters.
+    set(padded "${hex}00")
+    set(text "")
+    foreach(i RANGE 0 63 3)
+        string(SUBSTRING "${padded}" ${i} 3 part)
+        math(EXPR high "0x${part} / 64")
+        math(EXPR low "0x${part} % 64")
+        string(SUBSTRING "${digits}" ${high} 1 a)
+        string(SUBSTRING "${digits}" ${low} 1 b)
+        string(APPEND text "${a}${b}")
+    endforeach()
+    string(SUBSTRING "${text}" 0 43 text)
+    set(${result} "${text}=" PARENT_SCOPE)
+endfunction()
+
+set(bytes "")
+set(table "")
+set(count 0)
+foreach(path ${FILES})
+    get_filename_component(name ${path} NAME)
+    file(READ ${path} hex HEX)
+    string(LENGTH "${hex}" digits)
+    math(EXPR size "${digits} / 2")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
+    string(APPEND bytes "static const unsigned char file_${count}[] = {${hex}0};\n")
+    string(APPEND table "    {\"${name}\", (const char *)file_${count}, ${size}},\n")
+    math(EXPR count "${count} + 1")
+    if(name MATCHES "\\.js$")
+        file(SHA256 ${path} sum)
+        hex_to_base64(${sum} letters)
+        string(APPEND table "    {\"${name}.hash\", \"sha256-${letters}\", 51},\n")
+        math(EXPR count "${count} + 1")
+    endif()
+endforeach()
+file(WRITE ${TARGET}.new "/* Made by cmake/embed.cmake. */\n#include \"${HEADER}\"\n\n${bytes}\n"
+    "const att_template_file_t ${SYMBOL}[] = {\n${table}};\n"
+    "const size_t ${SYMBOL}_count = ${count};\n")
+file(RENAME ${TARGET}.new ${TARGET})
