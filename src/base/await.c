@@ -23,7 +23,13 @@ static void reached(const att_lane_t *lane, att_step_t step, uint32_t txn, uint6
     att_step_reached(step, lane->shared->task, txn, call);
 }
 
-bool att_lane_resolve(att_lane_t *lane, uint64_t call)
+static bool released(const att_lane_t *lane)
+{
+    return lane->gate != NULL &&
+           atomic_load_explicit(&lane->gate->released, memory_order_relaxed) != 0;
+}
+
+static bool resolve(att_lane_t *lane, uint64_t call)
 {
     att_wait_t wait;
     uint32_t before = atomic_load_explicit(&lane->shared->absorbed, memory_order_relaxed);
@@ -41,7 +47,7 @@ bool att_lane_resolve(att_lane_t *lane, uint64_t call)
             reached(lane, ATT_STEP_RESOLVING, wait.txn, call);
         }
         action = att_wait_step(lane, &wait, now_ns);
-        if (action == ATT_WAIT_IN_DOUBT)
+        if (action == ATT_WAIT_IN_DOUBT || (action != ATT_WAIT_DONE && released(lane)))
             return false;
         if (action == ATT_WAIT_ASK) {
             att_home_state_t state = att_resolver_ask(lane->memory, lane->task, wait.txn);
@@ -55,4 +61,14 @@ bool att_lane_resolve(att_lane_t *lane, uint64_t call)
     if (after != before)
         reached(lane, ATT_STEP_ABSORBED, after, call);
     return true;
+}
+
+bool att_lane_resolve(att_lane_t *lane, uint64_t call)
+{
+    if (lane->gate == NULL)
+        return resolve(lane, call);
+    atomic_fetch_add(&lane->gate->waiting, 1);
+    bool known = resolve(lane, call);
+    atomic_fetch_sub(&lane->gate->waiting, 1);
+    return known;
 }

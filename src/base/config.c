@@ -62,6 +62,12 @@ const att_option_row_t att_option_rows[] = {
      NULL, 0, 1e3 * YEAR_S,
      "a call whose decision cannot be reached for this long fails, in milliseconds", "Safety"},
 
+    {"preload", "ATTUNE_PRELOAD", ATT_OPTION_CHOICE, ATT_FOR_RUN, FIELD(preload), "auto", "WHEN",
+     "auto|on|off", 0, 0,
+     "preload the hook into the command besides naming it to NCCL as plugin; auto: when an option "
+     "needs it",
+     "Hook"},
+
     {"log", "ATTUNE_LOG", ATT_OPTION_CHOICE, BOTH, FIELD(log), "warn", "LEVEL",
      "error|warn|info|debug", 0, 0, "how much is said on standard error", "Output"},
     {"quiet", "ATTUNE_QUIET", ATT_OPTION_BOOL, ATT_FOR_RUN, FIELD(quiet), "no", NULL, NULL, 0, 0,

@@ -43,6 +43,7 @@ typedef struct att_config {
     char *log;          /* --log error|warn|info|debug, ATTUNE_LOG */
     bool quiet;         /* --quiet: no progress line, no table */
     char *trace;        /* --trace off|on[:SIZE]|ring:SIZE, ATTUNE_TRACE: see profile/trace_mode.h */
+    char *preload;      /* --preload auto|on|off: the hook also stands in front of NCCL's functions */
     char *debug_steps;  /* --debug-steps: log each protocol step at this path (tests) */
     /* host fabric */
     char *fabric;       /* --fabric none|real|model, ATTUNE_FABRIC_MODE */

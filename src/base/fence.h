@@ -35,6 +35,12 @@ typedef enum att_home_state {
 #define ATT_HOME_TXN(word)        ((uint32_t)((word) >> 2))
 #define ATT_HOME_STATE(word)      ((att_home_state_t)((word)&3))
 
+/* Lets the calls of a communicator that stand at a fence go, because it is being taken down. */
+typedef struct att_lane_gate {
+    _Atomic uint32_t released; /* 1: a call that waits ends in doubt, at once */
+    _Atomic uint32_t waiting;  /* calls at a fence right now */
+} att_lane_gate_t;
+
 /* The hook's private side of a lane: one per (tuner context, task), no sharing. */
 typedef struct att_lane {
     att_segment_lane_t *shared;
@@ -42,6 +48,7 @@ typedef struct att_lane {
     const att_segment_header_t *header;
     const att_segment_memory_t *memory;
     att_segment_process_t *process;
+    att_lane_gate_t *gate;   /* of its communicator, NULL none; set after att_lane_init */
     uint32_t current;        /* index of the entry in force in `schedule` */
     uint32_t pending_end;    /* 1 while `schedule` has entries after `current` */
     att_schedule_t schedule; /* copy of the list in force; txn 0 = one keep entry from call 0 */
@@ -99,7 +106,7 @@ att_wait_action_t att_wait_step(att_lane_t *lane, att_wait_t *wait, uint64_t now
 void att_wait_answer(att_lane_t *lane, att_wait_t *wait, att_home_state_t state, uint64_t now_ns);
 
 /* Drives the above with the clock, sleep and sockets of this process (base/await.c). False: in
- * doubt. */
+ * doubt, or the gate was released. */
 bool att_lane_resolve(att_lane_t *lane, uint64_t call);
 
 /*

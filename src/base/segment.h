@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define ATT_SEGMENT_MAGIC  0x31656e7574746121ull /* "!attune1" */
-#define ATT_SEGMENT_LAYOUT 2u
+#define ATT_SEGMENT_LAYOUT 3u
 
 #define ATT_PROCESSES 64
 #define ATT_GROUPS    512
@@ -100,6 +100,11 @@ typedef struct att_segment_process {
     _Atomic uint64_t waited;    /* calls that waited at an undecided fence */
     _Atomic uint64_t longest_wait_ns;
     _Atomic uint64_t in_doubt; /* calls failed because they stayed in doubt */
+    /* Counted by the preload alone (0 without it): calls of the application. */
+    _Atomic uint64_t called;   /* collectives that a tuner can be asked about, of 2 and more ranks */
+    _Atomic uint64_t answered; /* of these: NCCL asked the hook */
+    _Atomic uint64_t bypassed; /* calls that NCCL asks no tuner about: point-to-point, all-to-all */
+    _Atomic uint64_t streams;  /* CUDA streams that the calls were made on */
     /* Where its helper serves home words; published by `helper`. */
     _Alignas(64) _Atomic uint32_t helper; /* 1: listening */
     uint32_t helper_port;
@@ -128,7 +133,7 @@ typedef struct att_segment_member {
     uint32_t rank;
     uint32_t nccl_version;       /* NCCL_VERSION_CODE, 0 unknown */
     uint32_t tuner_abi;          /* 5, 6 */
-    uint32_t profiler_abi;       /* 5, 6; 0 = no profiler: never timed */
+    uint32_t profiler_abi;       /* 5, 6; 0 = no profiler */
     uint32_t pinned;             /* ATT_PIN_* */
     uint32_t device_units;       /* SMs (or their counterpart) of the device, 0 unknown */
     _Atomic uint32_t channels;   /* most channels seen in use by NCCL's own choice (Coll events) */

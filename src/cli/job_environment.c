@@ -74,6 +74,42 @@ static int set_connect(att_error_t *error)
     return set("NCCL_RUNTIME_CONNECT", "0", error);
 }
 
+static bool is_preloaded(const char *list, const char *file)
+{
+    size_t length = strlen(file);
+    for (const char *at = list; *at != '\0'; at += strspn(at, " :")) {
+        size_t span = strcspn(at, " :");
+        if (span == length && strncmp(at, file, span) == 0)
+            return true;
+        at += span;
+    }
+    return false;
+}
+
+/* The hook's own file in front, so that the command's calls pass through it. Named as plugin by the
+ * same path it is one library with one state. */
+static int set_preload(const att_places_t *places, const att_config_t *config, att_error_t *error)
+{
+    char value[3 * PATH_MAX];
+    const char *before = getenv("LD_PRELOAD");
+    if (!att_job_environment_preloads(config))
+        return ATT_OK;
+    if (strpbrk(places->hook, " :") != NULL)
+        return att_fail(error, ATT_EUSAGE,
+                        "--preload: %.200s: a path with a blank or colon cannot be preloaded",
+                        places->hook);
+    bool more = before != NULL && before[0] != '\0';
+    if (more && is_preloaded(before, places->hook))
+        return ATT_OK;
+    snprintf(value, sizeof value, "%s%s%s", places->hook, more ? ":" : "", more ? before : "");
+    return set("LD_PRELOAD", value, error);
+}
+
+bool att_job_environment_preloads(const att_config_t *config)
+{
+    return strcmp(config->preload, "on") == 0;
+}
+
 int att_job_environment_set(const att_places_t *places, const att_config_t *config,
                             const att_job_folder_t *folder, att_error_t *error)
 {
@@ -93,6 +129,8 @@ int att_job_environment_set(const att_places_t *places, const att_config_t *conf
         rc = set("ATTUNE_NODE", config->node, error);
     if (rc == ATT_OK)
         rc = set_connect(error);
+    if (rc == ATT_OK)
+        rc = set_preload(places, config, error);
     if (rc == ATT_OK && strcmp(config->fabric, "none") != 0)
         rc = set_fabric(places, config, error);
     return rc;

@@ -13,6 +13,9 @@
  * attune does not chain to it. */
 int att_job_environment_check(att_error_t *error);
 
+/* True when the hook is to be preloaded. */
+bool att_job_environment_preloads(const att_config_t *config);
+
 /* Set the variables in this process. Called once, after the sidecar's start; `folder` is the run's.
  * -ATT_ENOENT when a part is not there. */
 int att_job_environment_set(const att_places_t *places, const att_config_t *config,

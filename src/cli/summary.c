@@ -194,6 +194,13 @@ static void print_coverage(const att_tasks_t *t, FILE *out)
             separator[0] == ',' ? ")" : "", (unsigned long long)t->coverage.frozen,
             (unsigned long long)t->coverage.unseen, (unsigned long long)t->coverage.dropped,
             (unsigned long long)t->coverage.anomalies);
+    if (t->coverage.called + t->coverage.bypassed > 0)
+        fprintf(out,
+                "# preload: %.2f %% of the application's %llu collectives reached the tuner; %llu "
+                "other calls have none (point-to-point, all-to-all); %llu streams\n",
+                percent((double)t->coverage.answered, (double)t->coverage.called),
+                (unsigned long long)t->coverage.called, (unsigned long long)t->coverage.bypassed,
+                (unsigned long long)t->coverage.streams);
 }
 
 static void print_checks(const att_findings_t *f, FILE *out)

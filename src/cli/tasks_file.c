@@ -197,7 +197,9 @@ static int read_coverage(const json_t *object, att_tasks_t *tasks, att_error_t *
         {"decisions", &tasks->coverage.decisions}, {"timed", &tasks->coverage.timed},
         {"frozen", &tasks->coverage.frozen},       {"unseen", &tasks->coverage.unseen},
         {"dropped", &tasks->coverage.dropped},     {"anomalies", &tasks->coverage.anomalies},
-        {"waited", &tasks->coverage.waited},       {"in_doubt", &tasks->coverage.in_doubt}};
+        {"waited", &tasks->coverage.waited},       {"in_doubt", &tasks->coverage.in_doubt},
+        {"called", &tasks->coverage.called},       {"answered", &tasks->coverage.answered},
+        {"bypassed", &tasks->coverage.bypassed},   {"streams", &tasks->coverage.streams}};
     int rc = read_real(object, "longest_wait_us", false, &tasks->coverage.longest_wait_us, &place);
     for (size_t i = 0; rc == ATT_OK && i < sizeof counts / sizeof counts[0]; i++)
         rc = read_count(object, counts[i].key, false, counts[i].value, &place);

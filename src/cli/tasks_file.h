@@ -53,6 +53,7 @@ typedef struct att_tasks {
     } agent;
     struct {
         uint64_t decisions, timed, frozen, unseen, dropped, anomalies, waited, in_doubt;
+        uint64_t called, answered, bypassed, streams; /* by the preload; 0 without it */
         double longest_wait_us;
         size_t untimed_count;
         struct {

@@ -255,6 +255,10 @@ void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other)
         sum->longest_wait_ns = other->longest_wait_ns;
     sum->in_doubt += other->in_doubt;
     sum->refused += other->refused;
+    sum->called += other->called;
+    sum->answered += other->answered;
+    sum->bypassed += other->bypassed;
+    sum->streams += other->streams;
     sum->processes += other->processes;
 }
 
@@ -276,6 +280,10 @@ void att_node_coverage(const struct att_node *node, att_coverage_t *coverage)
         coverage->anomalies += atomic_load(&process->anomalies);
         coverage->waited += atomic_load(&process->waited);
         coverage->in_doubt += atomic_load(&process->in_doubt);
+        coverage->called += atomic_load(&process->called);
+        coverage->answered += atomic_load(&process->answered);
+        coverage->bypassed += atomic_load(&process->bypassed);
+        coverage->streams += atomic_load(&process->streams);
         uint64_t longest = atomic_load(&process->longest_wait_ns);
         if (longest > coverage->longest_wait_ns)
             coverage->longest_wait_ns = longest;

@@ -55,6 +55,7 @@ uint32_t att_node_channel_ceiling(const struct att_node *node, uint32_t group, u
 typedef struct att_coverage {
     uint64_t decisions, timed, untimed[ATT_UNTIMED_COUNT], frozen, simulated, unseen, dropped;
     uint64_t anomalies, waited, longest_wait_ns, in_doubt, refused;
+    uint64_t called, answered, bypassed, streams; /* by the preload */
     uint32_t processes;
 } att_coverage_t;
 void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other);

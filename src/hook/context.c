@@ -1,5 +1,6 @@
 #include "hook/context.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/pins.h"
 #include "hook/device.h"
@@ -71,7 +72,8 @@ att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint
     context->ranks = ranks;
     context->rank = rank;
     context->profiler_abi = profiler_abi;
-    context->has_profiler = true;
+    context->has_profiler = profiler_abi != 0;
+    atomic_store(&context->gate.released, 0);
     return context;
 }
 
@@ -122,6 +124,16 @@ bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi
     att_segment_publish_member(memory, index);
     atomic_store_explicit(&context->deciding, true, memory_order_relaxed);
     return true;
+}
+
+#define RELEASE_PAUSE_NS 100000u
+#define RELEASE_PAUSES   10000
+
+void att_context_release(att_context_t *context)
+{
+    atomic_store(&context->gate.released, 1);
+    for (int i = 0; i < RELEASE_PAUSES && atomic_load(&context->gate.waiting) != 0; i++)
+        att_clock_sleep_ns(RELEASE_PAUSE_NS);
 }
 
 /* With the registry locked. Both sides are gone: the lanes can go, the memory stays. */
@@ -235,6 +247,7 @@ att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t 
         return NULL;
     }
     att_lane_init(mine, context->memory, lane, context->process_index);
+    mine->gate = &context->gate;
     entry->lane = mine;
     return mine;
 }

@@ -75,6 +75,7 @@ typedef struct att_context {
     att_sink_t sink;
     att_counts_t counts;
     att_batch_t batch;
+    att_lane_gate_t gate;
     uint64_t groups; /* GroupApi events seen */
     uint64_t comm_id;
     uint32_t task_count;
@@ -100,6 +101,10 @@ bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi
                       att_nccl_logger_fn logger);
 void att_context_leave_tuner(att_context_t *context);
 void att_context_leave_profiler(att_context_t *context);
+
+/* The communicator is being taken down by another thread: calls that stand at a fence end, and have
+ * left (or a second is over) when this returns. */
+void att_context_release(att_context_t *context);
 
 /* NULL when there is none with this index. */
 att_context_t *att_context_at(uint32_t index);

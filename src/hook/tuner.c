@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hook/context.h"
+#include "hook/preload.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -18,10 +19,12 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     if (hook == NULL || ranks < 2)
         return ATT_NCCL_SUCCESS;
     att_context_t *context = att_context_identify(comm_id, ranks);
+    if (context == NULL)
+        context = att_preload_identify(hook, comm_id, (uint32_t)ranks);
     if (context == NULL) {
         att_hook_say(logger,
                      "communicator %#llx is not tuned: its rank is unknown without the "
-                     "profiler half (NCCL_PROFILER_PLUGIN)",
+                     "profiler half (NCCL_PROFILER_PLUGIN) or the preload",
                      (unsigned long long)comm_id);
         return ATT_NCCL_SUCCESS;
     }
@@ -32,6 +35,7 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     }
     /* Always on: whether a call is captured must be known for every call, on every rank alike. */
     atomic_fetch_or(context->mask, ATT_EVENT_COLL_API);
+    att_preload_created(context, logger);
     *out = context;
     return ATT_NCCL_SUCCESS;
 }
@@ -131,6 +135,8 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
         .channels = decision.setting.channels,
         .chunk_bytes = decision.setting.chunk_bytes,
     };
+    if (att_preload_is_active())
+        att_preload_label(&record);
     if (batch->captured)
         record.untimed = ATT_UNTIMED_CAPTURED;
     else if (batch->apis > 1 || batch->decisions > 1)
@@ -157,6 +163,8 @@ static __attribute__((noinline, cold)) int fail_in_doubt(att_context_t *context,
                                                          const att_lane_t *lane, uint64_t call)
 {
     context->counts.noted++; /* not launched: neither timed nor untimed */
+    if (atomic_load_explicit(&context->gate.released, memory_order_relaxed) != 0)
+        return ATT_NCCL_SYSTEM_ERROR; /* the application takes it down: nothing to report */
     att_log(ATT_LOG_ERROR,
             "call %llu of %llu bytes on rank %u of group 0x%llx fails: whether its setting was "
             "switched could not be learnt from rank 0 within %.0f ms (--in-doubt-ms)",
@@ -200,6 +208,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
         return ATT_NCCL_SUCCESS;
     att_batch_t *batch = &context->batch;
     att_segment_process_t *process = context->sink.process;
+    if (att_preload_is_active())
+        att_preload_thread.asked++;
     bool stamps_on = (att_context_mask(context) & ATT_STAMPS) == ATT_STAMPS;
     if (batch->launched || atomic_load_explicit(&batch->serial, memory_order_relaxed) == 0 ||
         atomic_load_explicit(&batch->colls, memory_order_relaxed) != 0)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* ncclResult_t */
-enum { ATT_NCCL_SUCCESS = 0, ATT_NCCL_SYSTEM_ERROR = 2 };
+enum { ATT_NCCL_SUCCESS = 0, ATT_NCCL_SYSTEM_ERROR = 2, ATT_NCCL_INVALID_USAGE = 5 };
 
 /* ncclDebugLogLevel and ncclDebugLogSubSys */
 enum { ATT_NCCL_LOG_INFO = 3 };

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,41 @@ static void apply_to_job(const char *fabric)
     att_config_free(&config);
 }
 
+static void apply_preload(const char *when, const char *hook, int expected)
+{
+    att_places_t places;
+    att_job_folder_t folder = {.path = "/runs/r", .run_id = "r"};
+    att_config_t config;
+    att_error_t e = {""};
+    memset(&places, 0, sizeof places);
+    snprintf(places.hook, sizeof places.hook, "%s", hook);
+    assert_int_equal(att_config_init(&config, &e), ATT_OK);
+    assert_int_equal(att_config_set(&config, "preload", when, "x", &e), ATT_OK);
+    assert_int_equal(att_job_environment_set(&places, &config, &folder, &e), expected);
+    att_config_free(&config);
+}
+
+static void preload_is_asked_for(void **state)
+{
+    unsetenv("LD_PRELOAD");
+    apply_preload("off", "/x/h.so", ATT_OK);
+    apply_preload("auto", "/x/h.so", ATT_OK);
+    assert_null(getenv("LD_PRELOAD"));
+    apply_preload("on", "/x/h.so", ATT_OK);
+    assert_string_equal(getenv("LD_PRELOAD"), "/x/h.so");
+    setenv("LD_PRELOAD", "/a.so /b.so", 1);
+    apply_preload("on", "/x/h.so", ATT_OK);
+    assert_string_equal(getenv("LD_PRELOAD"), "/x/h.so:/a.so /b.so");
+    apply_preload("on", "/x/h.so", ATT_OK);
+    assert_string_equal(getenv("LD_PRELOAD"), "/x/h.so:/a.so /b.so");
+    apply_preload("on", "/b.so", ATT_OK);
+    assert_string_equal(getenv("LD_PRELOAD"), "/x/h.so:/a.so /b.so");
+    apply_preload("on", "/x/h", ATT_OK);
+    assert_string_equal(getenv("LD_PRELOAD"), "/x/h:/x/h.so:/a.so /b.so");
+    apply_preload("on", "/a folder/h.so", -ATT_EUSAGE);
+    unsetenv("LD_PRELOAD");
+}
+
 static void without_fabric(void **state)
 {
     setenv("LD_LIBRARY_PATH", "/mine", 1);
@@ -92,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(other_plugins_are_refused, clear),
+        cmocka_unit_test_setup(preload_is_asked_for, clear),
         cmocka_unit_test_setup(without_fabric, clear),
         cmocka_unit_test_setup(with_fabric, clear),
     };

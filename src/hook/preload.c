@@ -1,0 +1,440 @@
+/* Hot path (the collectives): no allocation, lock, system call or unbounded loop but at the first
+ * call of a call site and of a communicator. */
+#include "hook/preload.h"
+
+#include "base/log.h"
+#include "hook/preload_comm.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#define CALLER  __builtin_return_address(0)
+#define STREAMS 64
+
+__thread att_preload_thread_t att_preload_thread;
+_Atomic bool att_preload_active;
+
+static _Atomic uint32_t creations; /* threads that make communicators right now */
+
+/* One call of the application: from before NCCL's function to after it. */
+typedef struct scope {
+    const att_preload_copy_t *copy; /* NULL: there is no NCCL with this function */
+    att_preload_comm_t *entry;      /* NULL: not known */
+    bool outer;                     /* the application's own, and to be looked at */
+    uint32_t asked;
+} scope_t;
+
+void att_preload_label(att_record_t *record)
+{
+    const att_preload_call_t *call = att_preload_thread.call;
+    if (call != NULL && call->collective == record->collective && call->type >= 0 &&
+        call->type < ATT_NCCL_DATATYPES)
+        record->datatype = (uint8_t)call->type;
+}
+
+att_context_t *att_preload_identify(const att_hook_t *hook, uint64_t comm_id, uint32_t ranks)
+{
+    static int no_mask; /* there is no profiler whose events could be asked for */
+    const att_preload_creation_t *creation = &att_preload_thread.creation;
+    if (!creation->active || creation->rank < 0 || creation->ranks != (int)ranks)
+        return NULL;
+    att_context_create(hook, comm_id, ranks, (uint32_t)creation->rank, &no_mask, 0);
+    return att_context_identify(comm_id, ranks);
+}
+
+/* In front of NCCL in the global scope, and yet nobody is making a communicator through it: NCCL is
+ * linked in statically, or its functions were taken with dlsym. */
+static bool bypassed(void)
+{
+    return getenv("LD_PRELOAD") != NULL && atomic_load(&creations) == 0 &&
+           dlsym(RTLD_DEFAULT, "ncclCommInitRank") == (void *)(uintptr_t)ncclCommInitRank;
+}
+
+void att_preload_created(att_context_t *context, att_nccl_logger_fn logger)
+{
+    static _Atomic bool said;
+    if (att_preload_thread.creation.active)
+        att_preload_thread.creation.context = context;
+    else if (bypassed() && !atomic_exchange(&said, true))
+        att_hook_say(logger, "NCCL's calls do not pass through the preload (linked statically, or "
+                             "taken with dlsym): the plugin works alone");
+}
+
+static int absent(const char *name)
+{
+    static att_log_site_t site;
+    att_log_limited(&site, ATT_LOG_ERROR,
+                    "%s was called through the preloaded hook, but no NCCL of this process has it",
+                    name);
+    return ATT_NCCL_INVALID_USAGE;
+}
+
+/* The application calls NCCL's function `number` for `comm` (NULL: for none). */
+static scope_t enter(att_nccl_function_t number, void *comm, const void *caller)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    scope_t scope = {.outer = me->inside == 0 && !att_hook_is_stopped(), .asked = me->asked};
+    scope.entry = att_preload_comm_find(comm);
+    scope.copy = scope.entry != NULL ? scope.entry->copy : att_preload_copy_of(caller);
+    if (scope.copy != NULL && scope.copy->functions[number] == NULL)
+        scope.copy = NULL;
+    if (__builtin_expect(!att_preload_is_active(), 0))
+        atomic_store_explicit(&att_preload_active, true, memory_order_relaxed);
+    if (scope.copy != NULL)
+        me->inside++;
+    return scope;
+}
+
+static int leave(int result)
+{
+    att_preload_thread.inside--;
+    return result;
+}
+
+#define REAL(name, ...) ATT_PRELOAD_REAL(scope.copy, name)(__VA_ARGS__)
+
+/* ---- making communicators ---- */
+
+static scope_t begin_creation(att_nccl_function_t number, void *parent, int ranks, int rank,
+                              const void *caller)
+{
+    scope_t scope = enter(number, parent, caller);
+    atomic_fetch_add(&creations, 1);
+    if (scope.outer && scope.copy != NULL)
+        att_preload_thread.creation =
+            (att_preload_creation_t){.active = true, .ranks = ranks, .rank = rank};
+    return scope;
+}
+
+/* Within a group the communicator is made later, by another thread: it is met at its first call. */
+static int end_creation(const scope_t *scope, void **comm, int result)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    atomic_fetch_sub(&creations, 1);
+    if (scope->copy == NULL)
+        return result;
+    if (scope->outer) {
+        if (result == ATT_NCCL_SUCCESS && me->depth == 0 && comm != NULL && *comm != NULL)
+            att_preload_comm_add(*comm, scope->copy, me->creation.context);
+        me->creation = (att_preload_creation_t){.rank = -1};
+    }
+    return leave(result);
+}
+
+int ncclCommInitRank(void **comm, int ranks, att_nccl_id_t id, int rank)
+{
+    scope_t scope = begin_creation(ATT_NCCL_CommInitRank, NULL, ranks, rank, CALLER);
+    return end_creation(&scope, comm,
+                        scope.copy != NULL ? REAL(CommInitRank, comm, ranks, id, rank)
+                                           : absent("ncclCommInitRank"));
+}
+
+int ncclCommInitRankConfig(void **comm, int ranks, att_nccl_id_t id, int rank,
+                           att_nccl_config_t *config)
+{
+    scope_t scope = begin_creation(ATT_NCCL_CommInitRankConfig, NULL, ranks, rank, CALLER);
+    return end_creation(&scope, comm,
+                        scope.copy != NULL ? REAL(CommInitRankConfig, comm, ranks, id, rank, config)
+                                           : absent("ncclCommInitRankConfig"));
+}
+
+int ncclCommInitRankScalable(void **comm, int ranks, int rank, int id_count, att_nccl_id_t *ids,
+                             att_nccl_config_t *config)
+{
+    scope_t scope = begin_creation(ATT_NCCL_CommInitRankScalable, NULL, ranks, rank, CALLER);
+    return end_creation(&scope, comm,
+                        scope.copy != NULL
+                            ? REAL(CommInitRankScalable, comm, ranks, rank, id_count, ids, config)
+                            : absent("ncclCommInitRankScalable"));
+}
+
+int ncclCommInitAll(void **comms, int devices, const int *list)
+{
+    scope_t scope = begin_creation(ATT_NCCL_CommInitAll, NULL, devices, -1, CALLER);
+    return end_creation(&scope, NULL,
+                        scope.copy != NULL ? REAL(CommInitAll, comms, devices, list)
+                                           : absent("ncclCommInitAll"));
+}
+
+int ncclCommSplit(void *comm, int color, int key, void **child, att_nccl_config_t *config)
+{
+    scope_t scope = begin_creation(ATT_NCCL_CommSplit, comm, 0, -1, CALLER);
+    return end_creation(&scope, child,
+                        scope.copy != NULL ? REAL(CommSplit, comm, color, key, child, config)
+                                           : absent("ncclCommSplit"));
+}
+
+int ncclCommShrink(void *comm, int *excluded, int excluded_count, void **child,
+                   att_nccl_config_t *config, int flags)
+{
+    scope_t scope = begin_creation(ATT_NCCL_CommShrink, comm, 0, -1, CALLER);
+    return end_creation(&scope, child,
+                        scope.copy != NULL
+                            ? REAL(CommShrink, comm, excluded, excluded_count, child, config, flags)
+                            : absent("ncclCommShrink"));
+}
+
+int ncclCommGrow(void *comm, int ranks, const att_nccl_id_t *id, int rank, void **child,
+                 att_nccl_config_t *config)
+{
+    scope_t scope = begin_creation(ATT_NCCL_CommGrow, comm, ranks, rank, CALLER);
+    return end_creation(&scope, child,
+                        scope.copy != NULL ? REAL(CommGrow, comm, ranks, id, rank, child, config)
+                                           : absent("ncclCommGrow"));
+}
+
+/* ---- taking them down ---- */
+
+/* A call of another thread that stands at a fence must not keep this from ending. */
+static scope_t begin_end(att_nccl_function_t number, void *comm, bool forget, const void *caller)
+{
+    scope_t scope = enter(number, comm, caller);
+    if (!scope.outer || scope.entry == NULL || scope.copy == NULL)
+        return scope;
+    if (scope.entry->context != NULL)
+        att_context_release(scope.entry->context);
+    if (forget) {
+        att_preload_comm_remove(scope.entry);
+        scope.entry = NULL;
+    }
+    return scope;
+}
+
+int ncclCommFinalize(void *comm)
+{
+    scope_t scope = begin_end(ATT_NCCL_CommFinalize, comm, false, CALLER);
+    return scope.copy != NULL ? leave(REAL(CommFinalize, comm)) : absent("ncclCommFinalize");
+}
+
+int ncclCommDestroy(void *comm)
+{
+    scope_t scope = begin_end(ATT_NCCL_CommDestroy, comm, true, CALLER);
+    return scope.copy != NULL ? leave(REAL(CommDestroy, comm)) : absent("ncclCommDestroy");
+}
+
+int ncclCommAbort(void *comm)
+{
+    scope_t scope = begin_end(ATT_NCCL_CommAbort, comm, true, CALLER);
+    return scope.copy != NULL ? leave(REAL(CommAbort, comm)) : absent("ncclCommAbort");
+}
+
+int ncclCommRevoke(void *comm, int flags)
+{
+    scope_t scope = begin_end(ATT_NCCL_CommRevoke, comm, false, CALLER);
+    return scope.copy != NULL ? leave(REAL(CommRevoke, comm, flags)) : absent("ncclCommRevoke");
+}
+
+int ncclCommGetAsyncError(void *comm, int *error)
+{
+    scope_t scope = enter(ATT_NCCL_CommGetAsyncError, comm, CALLER);
+    return scope.copy != NULL ? leave(REAL(CommGetAsyncError, comm, error))
+                              : absent("ncclCommGetAsyncError");
+}
+
+int ncclCommWindowRegister(void *comm, void *buffer, size_t size, void **window, int flags)
+{
+    scope_t scope = enter(ATT_NCCL_CommWindowRegister, comm, CALLER);
+    return scope.copy != NULL ? leave(REAL(CommWindowRegister, comm, buffer, size, window, flags))
+                              : absent("ncclCommWindowRegister");
+}
+
+/* ---- groups ---- */
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* The stream of a call: is it another one? More than STREAMS are counted as STREAMS. */
+static void count_stream(const att_hook_t *hook, void *stream)
+{
+    static _Atomic(void *) streams[STREAMS];
+    void *key = stream != NULL ? stream : (void *)UINTPTR_MAX; /* NULL: the default stream */
+    for (int i = 0; i < STREAMS; i++) {
+        void *there = atomic_load_explicit(&streams[i], memory_order_relaxed);
+        if (there == key)
+            return;
+        if (there == NULL && atomic_compare_exchange_strong(&streams[i], &there, key)) {
+            count(&hook->process->streams, 1);
+            return;
+        }
+        if (there == key) /* another thread was first with the same one */
+            return;
+    }
+}
+
+/* `calls` collectives were launched; NCCL asked the tuner meanwhile, or not. */
+static void count_calls(uint32_t calls, bool asked)
+{
+    const att_hook_t *hook = att_hook_attached();
+    if (hook == NULL || calls == 0)
+        return;
+    count(&hook->process->called, calls);
+    if (asked)
+        count(&hook->process->answered, calls);
+}
+
+int ncclGroupStart(void)
+{
+    scope_t scope = enter(ATT_NCCL_GroupStart, NULL, CALLER);
+    if (scope.copy == NULL)
+        return absent("ncclGroupStart");
+    int result = leave(REAL(GroupStart));
+    if (scope.outer && result == ATT_NCCL_SUCCESS)
+        att_preload_thread.depth++;
+    return result;
+}
+
+/* The application's outermost group ended, whatever its result: the calls in it are over. */
+static uint32_t end_group(att_preload_thread_t *me)
+{
+    if (me->depth > 0)
+        me->depth--;
+    if (me->depth > 0)
+        return 0;
+    uint32_t calls = me->grouped;
+    me->grouped = 0;
+    return calls;
+}
+
+int ncclGroupEnd(void)
+{
+    scope_t scope = enter(ATT_NCCL_GroupEnd, NULL, CALLER);
+    if (scope.copy == NULL)
+        return absent("ncclGroupEnd");
+    int result = leave(REAL(GroupEnd));
+    if (!scope.outer)
+        return result;
+    uint32_t calls = end_group(&att_preload_thread);
+    if (result == ATT_NCCL_SUCCESS)
+        count_calls(calls, att_preload_thread.asked != scope.asked);
+    return result;
+}
+
+int ncclGroupSimulateEnd(void *info)
+{
+    scope_t scope = enter(ATT_NCCL_GroupSimulateEnd, NULL, CALLER);
+    if (scope.copy == NULL)
+        return absent("ncclGroupSimulateEnd");
+    int result = leave(REAL(GroupSimulateEnd, info));
+    if (scope.outer)
+        end_group(&att_preload_thread);
+    return result;
+}
+
+/* ---- collectives ---- */
+
+static scope_t begin_call(att_nccl_function_t number, void *comm, const att_preload_call_t *call,
+                          const void *caller)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    scope_t scope = enter(number, comm, caller);
+    if (!scope.outer || scope.copy == NULL)
+        return scope;
+    if (scope.entry == NULL)
+        scope.entry = att_preload_comm_add(comm, scope.copy, NULL);
+    if (me->depth == 0)
+        me->call = call;
+    return scope;
+}
+
+static int end_call(const scope_t *scope, const att_preload_call_t *call, int result)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    me->inside--;
+    if (!scope->outer)
+        return result;
+    me->call = NULL;
+    if (result != ATT_NCCL_SUCCESS || scope->entry == NULL || scope->entry->ranks < 2 ||
+        call->count == 0)
+        return result;
+    const att_hook_t *hook = att_hook_attached();
+    if (hook == NULL)
+        return result;
+    count_stream(hook, call->stream);
+    if (call->collective < 0) {
+        count(&hook->process->bypassed, 1);
+    } else if (me->depth > 0) {
+        me->grouped++;
+    } else {
+        count_calls(1, me->asked != scope->asked);
+    }
+    return result;
+}
+
+#define COLLECTIVE(name, which, type, op, count, ...)                                              \
+    {                                                                                              \
+        const att_preload_call_t call = {which, type, op, count, stream};                          \
+        scope_t scope = begin_call(ATT_NCCL_##name, comm, &call, CALLER);                          \
+        return scope.copy != NULL ? end_call(&scope, &call, REAL(name, __VA_ARGS__))               \
+                                  : absent("nccl" #name);                                          \
+    }
+
+int ncclAllReduce(const void *send, void *receive, size_t count, int type, int op, void *comm,
+                  void *stream) COLLECTIVE(AllReduce, ATT_COLLECTIVE_ALL_REDUCE, type, op, count,
+                                           send, receive, count, type, op, comm, stream)
+
+    int ncclReduceScatter(const void *send, void *receive, size_t count, int type, int op,
+                          void *comm, void *stream)
+        COLLECTIVE(ReduceScatter, ATT_COLLECTIVE_REDUCE_SCATTER, type, op, count, send, receive,
+                   count, type, op, comm, stream)
+
+            int ncclAllGather(const void *send, void *receive, size_t count, int type, void *comm,
+                              void *stream) COLLECTIVE(AllGather, ATT_COLLECTIVE_ALL_GATHER, type,
+                                                       0, count, send, receive, count, type, comm,
+                                                       stream)
+
+                int ncclBroadcast(const void *send, void *receive, size_t count, int type, int root,
+                                  void *comm, void *stream)
+                    COLLECTIVE(Broadcast, ATT_COLLECTIVE_BROADCAST, type, 0, count, send, receive,
+                               count, type, root, comm, stream)
+
+                        int ncclBcast(void *buffer, size_t count, int type, int root, void *comm,
+                                      void *stream)
+                            COLLECTIVE(Bcast, ATT_COLLECTIVE_BROADCAST, type, 0, count, buffer,
+                                       count, type, root, comm, stream)
+
+                                int ncclReduce(const void *send, void *receive, size_t count,
+                                               int type, int op, int root, void *comm, void *stream)
+                                    COLLECTIVE(Reduce, ATT_COLLECTIVE_REDUCE, type, op, count, send,
+                                               receive, count, type, op, root, comm, stream)
+
+    /* NCCL asks no tuner about these: they are only counted. */
+
+    int ncclAlltoAll(const void *send, void *receive, size_t count, int type, void *comm,
+                     void *stream) COLLECTIVE(AlltoAll, -1, type, 0, count, send, receive, count,
+                                              type, comm, stream)
+
+        int ncclGather(const void *send, void *receive, size_t count, int type, int root,
+                       void *comm, void *stream)
+            COLLECTIVE(Gather, -1, type, 0, count, send, receive, count, type, root, comm, stream)
+
+                int ncclScatter(const void *send, void *receive, size_t count, int type, int root,
+                                void *comm,
+                                void *stream) COLLECTIVE(Scatter, -1, type, 0, count, send, receive,
+                                                         count, type, root, comm, stream)
+
+                    int ncclSend(const void *send, size_t count, int type, int peer, void *comm,
+                                 void *stream) COLLECTIVE(Send, -1, type, 0, count, send, count,
+                                                          type, peer, comm, stream)
+
+                        int ncclRecv(void *receive, size_t count, int type, int peer, void *comm,
+                                     void *stream) COLLECTIVE(Recv, -1, type, 0, count,
+                                                              receive, count, type, peer, comm,
+                                                              stream)
+
+                            int ncclPutSignal(const void *local, size_t count, int type, int peer,
+                                              void *window, size_t offset, int signal, int context,
+                                              unsigned flags, void *comm, void *stream)
+                                COLLECTIVE(PutSignal, -1, type, 0, count, local, count, type, peer,
+                                           window, offset, signal, context, flags, comm, stream)
+
+                                    int ncclSignal(int peer, int signal, int context,
+                                                   unsigned flags, void *comm, void *stream)
+                                        COLLECTIVE(Signal, -1, 0, 0, 1, peer, signal, context,
+                                                   flags, comm, stream)
+
+                                            int ncclWaitSignal(int count, void *signals, void *comm,
+                                                               void *stream)
+                                                COLLECTIVE(WaitSignal, -1, 0, 0, 1, count, signals,
+                                                           comm, stream)

@@ -1,0 +1,63 @@
+/*
+ * preload: the hook in front of NCCL's own functions (LD_PRELOAD), for what a plugin is not told:
+ * data types, streams, which calls bypass the tuner, and when a communicator is taken down.
+ *
+ * Every function calls NCCL's own (pncclX of the copy that the caller would be bound to) exactly
+ * once and returns what it returned. Calls that NCCL makes of its own exported functions, calls of
+ * a forked child and of a thread that is already inside pass straight through. As a plugin only,
+ * nothing here is ever called.
+ */
+#ifndef ATT_HOOK_PRELOAD_H
+#define ATT_HOOK_PRELOAD_H
+
+#include "hook/context.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The lone call (outside of a group) that this thread is in. */
+typedef struct att_preload_call {
+    int collective; /* att_collective_t, or one that NCCL does not ask a tuner about: -1 */
+    int type;       /* ncclDataType_t */
+    int op;         /* ncclRedOp_t */
+    size_t count;
+    void *stream;
+} att_preload_call_t;
+
+/* A communicator that this thread makes. */
+typedef struct att_preload_creation {
+    bool active;
+    int ranks, rank;        /* 0 and -1: not told (ncclCommSplit) */
+    att_context_t *context; /* set by the tuner's init */
+} att_preload_creation_t;
+
+typedef struct att_preload_thread {
+    uint32_t inside;  /* in a function of NCCL that was called here */
+    uint32_t depth;   /* groups that the application has open */
+    uint32_t grouped; /* collectives since the outermost one began */
+    uint32_t asked;   /* questions to the tuner on this thread */
+    const att_preload_call_t *call;
+    att_preload_creation_t creation;
+} att_preload_thread_t;
+
+extern __thread att_preload_thread_t att_preload_thread __attribute__((visibility("hidden")));
+
+/* True from the first call on that passed through here. */
+extern _Atomic bool att_preload_active __attribute__((visibility("hidden")));
+
+static inline bool att_preload_is_active(void)
+{
+    return __builtin_expect(atomic_load_explicit(&att_preload_active, memory_order_relaxed), 0);
+}
+
+/* Put what the preload knows about this thread's call into its record. */
+void att_preload_label(att_record_t *record);
+
+/* Tuner init without the profiler's half: the rank as the preload knows it. NULL when it does not.
+ */
+att_context_t *att_preload_identify(const att_hook_t *hook, uint64_t comm_id, uint32_t ranks);
+/* Tuner init: this context is the communicator that this thread makes. Says so once when
+ * communicators are made that the preload does not see. */
+void att_preload_created(att_context_t *context, att_nccl_logger_fn logger);
+
+#endif

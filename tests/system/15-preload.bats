@@ -1,0 +1,77 @@
+# The hook as LD_PRELOAD: when it is one, what it counts, that other programs do not notice.
+# bats file_tags=cpu
+load setup
+load run-setup
+
+setup() {
+    attune_setup
+    needs_parts
+    # A sanitizer wants to be the first library of a process; here the hook is.
+    export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+}
+
+# Programs without a sanitizer cannot take a library with one.
+needs_plain_hook() {
+    ! nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" | grep -Eq '__(asan|tsan)_init' ||
+        skip 'the hook is built with a sanitizer'
+}
+
+# One real run of two collectives on four ranks; $output is the table.
+small_run() {
+    run timeout 60 attune run --fabric real --run-dir out "$@" -- \
+        attune bench allreduce,allgather -b 64K -e 64K -t 4 -w 2 -n 20 -d half
+    expect_status 0
+}
+
+@test "on: every collective is seen, and reaches the tuner" {
+    small_run --preload on
+    expect_output '^# preload: 100.00 % of the application.s [0-9]+ collectives reached the tuner; 0 other calls'
+    expect_output '0 mismatches between ranks in .* 0 wrong results$'
+    run jq -e '.coverage | .called == .decisions and .answered == .called and .bypassed == 0 and .streams == 1' out/tasks.json
+    expect_status 0
+}
+
+@test "off and auto: a plugin alone" {
+    for when in off auto; do
+        rm -rf out
+        small_run --preload $when
+        reject_output '^# preload:'
+        run jq -e '.coverage | .called == 0 and .decisions > 0' out/tasks.json
+        expect_status 0
+    done
+    run -125 attune run --preload sometimes -- true
+    expect_output "--preload: .sometimes. is not accepted; expected one of auto"
+}
+
+@test "it stands before what the user preloads, and not twice" {
+    needs_plain_hook
+    attune_with_fake
+    cp "$ATTUNE_BUILD/lib/libattune-nccl.so" tree/lib/
+    library=$(ldconfig -p | awk '/libz.so.1 / { print $NF; exit }')
+    LD_PRELOAD=$library run --separate-stderr attune run --preload on -- env
+    expect_output "^LD_PRELOAD=$PWD/tree/lib/libattune-nccl.so:$library$"
+    LD_PRELOAD=$PWD/tree/lib/libattune-nccl.so run --separate-stderr attune run --preload on -- env
+    expect_output "^LD_PRELOAD=$PWD/tree/lib/libattune-nccl.so$"
+    run --separate-stderr attune run -- env
+    reject_output '^LD_PRELOAD='
+}
+
+@test "programs without NCCL do not notice it" {
+    needs_plain_hook
+    run --separate-stderr timeout 60 attune run --preload on --quiet -- \
+        sh -c 'echo one | sed s/one/two/; exit 3'
+    expect_status 3
+    expect_output '^two$'
+    [ "$(wc -l <<<"$output")" -eq 1 ] || fail "more than one line"
+    reject_output attune
+}
+
+@test "NCCL taken with dlsym passes it by: the plugin works alone, and says so" {
+    export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
+    NCCL_DEBUG=INFO run timeout 60 attune run --preload on --run-dir out -- \
+        "$ATTUNE_BUILD/tests/take_nccl" "$ATTUNE_NCCL_LIB"
+    expect_status 0
+    expect_output "NCCL's calls do not pass through the preload"
+    run jq -e '.coverage | .called == 0 and .decisions == 20' out/tasks.json
+    expect_status 0
+}
