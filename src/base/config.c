@@ -75,6 +75,12 @@ const att_option_row_t att_option_rows[] = {
     {"trace", "ATTUNE_TRACE", ATT_OPTION_STRING, BOTH, FIELD(trace), "off", "MODE", NULL, 0, 0,
      "record every timed call: off, on[:SIZE] (at most SIZE bytes a node), ring:SIZE (the latest)",
      "Output"},
+    {"metrics-file", "ATTUNE_METRICS_FILE", ATT_OPTION_STRING, BOTH, FIELD(metrics_file), "",
+     "FILE", NULL, 0, 0,
+     "Prometheus text, replaced once a second; by default metrics.prom in the run folder",
+     "Output"},
+    {"metrics-port", "ATTUNE_METRICS_PORT", ATT_OPTION_INT, BOTH, FIELD(metrics_port), "0", "PORT",
+     NULL, 0, 65535, "answer http://127.0.0.1:PORT/metrics with the same; 0 = off", "Output"},
     {"debug-steps", "ATTUNE_DEBUG_STEPS", ATT_OPTION_STRING, BOTH, FIELD(debug_steps), "", "FILE",
      NULL, 0, 0, "log each protocol step to this file (tests)", "Output"},
 

@@ -44,6 +44,8 @@ typedef struct att_config {
     bool quiet;         /* --quiet: no progress line, no table */
     char *trace;        /* --trace off|on[:SIZE]|ring:SIZE, ATTUNE_TRACE: see profile/trace_mode.h */
     char *preload;      /* --preload auto|on|off: the hook also stands in front of NCCL's functions */
+    char *metrics_file; /* --metrics-file: Prometheus text; "" = metrics.prom in the run folder */
+    int64_t metrics_port; /* --metrics-port: the same on 127.0.0.1, 0 = off */
     char *debug_steps;  /* --debug-steps: log each protocol step at this path (tests) */
     /* host fabric */
     char *fabric;       /* --fabric none|real|model, ATTUNE_FABRIC_MODE */

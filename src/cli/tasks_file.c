@@ -142,6 +142,26 @@ static int read_measured(const json_t *task, const char *key, att_measured_t *me
     return rc;
 }
 
+/* What the task does at the moment; files of earlier versions do not say. */
+static int read_moment(const json_t *task, att_task_row_t *row, const place_t *outer)
+{
+    place_t place = {.error = outer->error};
+    snprintf(place.text, sizeof place.text, "%.40s.now", outer->text);
+    const json_t *now = json_object_get(task, "now");
+    int rc = read_real(now, "median_us", false, &row->now_us, &place);
+    if (rc == ATT_OK)
+        rc = read_real(now, "age_s", false, &row->now_age_s, &place);
+    row->late_rank = -1;
+    const json_t *late = json_object_get(task, "late");
+    if (rc != ATT_OK || late == NULL)
+        return rc;
+    snprintf(place.text, sizeof place.text, "%.40s.late", outer->text);
+    rc = read_int(late, "rank", 0, 1 << 24, &row->late_rank, &place);
+    if (rc == ATT_OK)
+        rc = read_real(late, "late_us", false, &row->late_us, &place);
+    return rc;
+}
+
 static int read_row(const json_t *task, size_t index, att_task_row_t *row, att_error_t *error)
 {
     place_t place = {.error = error};
@@ -178,6 +198,8 @@ static int read_row(const json_t *task, size_t index, att_task_row_t *row, att_e
         rc = read_measured(task, "default", &row->native, &place);
     if (rc == ATT_OK)
         rc = read_measured(task, "tuned", &row->tuned, &place);
+    if (rc == ATT_OK)
+        rc = read_moment(task, row, &place);
     if (rc != ATT_OK)
         return rc;
     const json_t *kept = json_object_get(task, "kept_default");

@@ -40,6 +40,9 @@ typedef struct att_task_row {
     double lost_us;
     att_measured_t native; /* NCCL's choice */
     att_measured_t tuned;
+    double now_us, now_age_s; /* median of the last samples, 0 = none; seconds since the last */
+    int late_rank;            /* that keeps arriving last, -1 = nobody or not known */
+    double late_us;           /* what the others wait for it */
 } att_task_row_t;
 
 typedef struct att_tasks {

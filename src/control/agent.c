@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "control/applied.h"
 #include "control/device.h"
+#include "control/exporter.h"
 #include "control/node.h"
 #include "control/pace.h"
 #include "control/peers.h"
@@ -44,6 +45,7 @@ struct att_agent {
     struct att_span *span; /* of peers */
     struct att_timeline *timeline;
     struct att_run_folder *folder;
+    struct att_exporter *exporter; /* of the first agent */
     struct att_applied *applied;
     struct att_quarantine *quarantine;
     att_task_shared_t shared;
@@ -88,6 +90,8 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
     /* With several agents only the first writes the folder. */
     if (status == ATT_OK && config->run_dir[0] != '\0' && att_messenger_self(messenger) == 0)
         status = att_run_folder_open(config->run_dir, &agent->folder, error);
+    if (status == ATT_OK && att_messenger_self(messenger) == 0)
+        status = att_exporter_create(config, &agent->exporter, error);
     att_segment_name_t name = {config->shm_dir, config->run_id, config->node};
     if (status == ATT_OK)
         status = att_segment_open(&name, ATT_SEGMENT_AGENT, &agent->segment, error);
@@ -287,7 +291,7 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     att_coverage_t coverage;
     att_node_coverage(agent->node, &coverage);
     att_peers_report(agent->peers, rows, count, &coverage, agent->records, last);
-    if (agent->folder == NULL)
+    if (agent->exporter == NULL)
         return;
     uint64_t records = agent->records;
     uint32_t others = att_peers_rows(agent->peers, rows + count, ATT_TASKS - count);
@@ -311,7 +315,9 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
                                .run_us = run_s * 1e6,
                                .coverage = coverage};
     static att_log_site_t site;
-    if (att_run_folder_tasks(agent->folder, &totals, rows, count) != ATT_OK)
+    att_exporter_report(agent->exporter, &totals, rows, count, last);
+    if (agent->folder != NULL &&
+        att_run_folder_tasks(agent->folder, &totals, rows, count) != ATT_OK)
         att_log_limited(&site, ATT_LOG_ERROR, "cannot write %s/tasks.json", agent->config->run_dir);
 }
 
@@ -339,6 +345,7 @@ uint64_t att_agent_round(struct att_agent *agent)
     int others = att_span_wants_timing(agent->span);
     set_timing(agent, wanted, others | att_timeline_recording(agent->timeline), now_ns);
     wanted |= under_way | others;
+    att_exporter_step(agent->exporter, now_ns);
     uint64_t patience_ns = att_timeline_step(agent->timeline, now_ns);
     if (now_ns - agent->last_report_ns >= REPORT_NS) {
         /* Retired members do not show as new entries: look at the groups now and then. */
@@ -388,6 +395,7 @@ void att_agent_destroy(struct att_agent *agent)
     att_node_destroy(agent->node);
     att_segment_close(agent->segment);
     att_run_folder_close(agent->folder);
+    att_exporter_destroy(agent->exporter);
     att_applied_free(agent->applied);
     att_quarantine_free(agent->quarantine);
     free(agent);

@@ -165,6 +165,14 @@ static json_t *task_json(const att_task_report_t *t)
         "median_us", rounded(t->status.baseline_us), "samples",
         (json_int_t)t->status.baseline_samples, "tuned", "setting", att_setting_to_json(t->tuned),
         "median_us", rounded(tuned_us), "samples", (json_int_t)t->status.tuned_samples);
+    json_t *now = json_pack("{s:{s:f,s:f}}", "now", "median_us", rounded(t->now_us), "age_s",
+                            rounded(t->now_age_s));
+    if (t->late_rank != ATT_NONE)
+        json_object_set_new(object, "late",
+                            json_pack("{s:I,s:f,s:f}", "rank", (json_int_t)t->late_rank, "late_us",
+                                      rounded(t->late_us), "share", t->late_share));
+    json_object_update(object, now);
+    json_decref(now);
     json_object_update(object, more);
     json_object_update(object, sides);
     json_decref(more);

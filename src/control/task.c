@@ -201,6 +201,7 @@ static void take_sample(struct att_task *t, const att_part_t *whole)
     if (!att_source_sample(&t->source, whole, &sample.call, &sample.duration_us))
         return;
     t->samples_seen++;
+    att_recent_sample(&t->recent, sample.duration_us, t->stepped_ns);
     /* Another group's list is in force on this node: the sample may be disturbed by it. */
     int disturbed = whole->disturbed;
     t->disturbed += (uint64_t)disturbed;
@@ -221,6 +222,8 @@ static void take_part(struct att_task *t, const att_part_t *part)
         disagree(t, whole.call, whole.rank, whole.odd_rank);
         return;
     }
+    if (t->source.reduction == ATT_REDUCTION_COMMON)
+        att_recent_call(&t->recent, &whole);
     if (t->state == ATT_TASK_NATIVE)
         t->native_known |= att_source_watch(&t->source, &whole);
     take_sample(t, &whole);
@@ -237,7 +240,7 @@ void att_task_record(struct att_task *t, const att_record_t *record)
     if (record->untimed == ATT_UNTIMED_NO && record->call + 1 > t->last_call[rank])
         t->last_call[rank] = record->call + 1;
     att_part_t part = att_part_of_record(record);
-    part.rank = rank;
+    part.rank = part.last_rank = rank;
     uint32_t turn = t->shared->turn.group;
     part.disturbed = turn != ATT_NONE && turn != t->task->group;
     if (part.untimed == ATT_UNTIMED_NO && t->lane_count > 0 &&
@@ -414,6 +417,7 @@ static void adopt_incumbent(struct att_task *t)
 
 int att_task_step(struct att_task *t, uint64_t now_ns)
 {
+    t->stepped_ns = now_ns;
     switch (t->state) {
     case ATT_TASK_NEW: {
         att_reported_t reported;
@@ -493,6 +497,14 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->aborts = t->sw.aborts;
     report->disturbed = t->disturbed;
     report->reduction = t->source.reduction;
+    report->now_us = att_recent_duration_us(&t->recent);
+    if (t->recent.samples > 0)
+        report->now_age_s = (double)(t->stepped_ns - t->recent.sampled_ns) * 1e-9;
+    att_recent_late_t late = {.rank = ATT_NONE};
+    att_recent_late(&t->recent, &late);
+    report->late_rank = late.rank;
+    report->late_us = late.late_us;
+    report->late_share = late.share;
     report->status.kept_default = 1;
     report->tuned = t->source.native;
     report->reason = t->reason;

@@ -87,6 +87,9 @@ typedef struct att_task_report {
     uint64_t samples_seen, calls_seen, lost, switches, aborts, disturbed;
     att_reduction_t reduction;
     double lost_us;
+    double now_us, now_age_s; /* median of the last samples, 0 = none; age of the last one */
+    uint32_t late_rank;       /* ATT_NONE: nobody (profile/recent.h) */
+    double late_us, late_share;
     const char *reason;
 } att_task_report_t;
 void att_task_report(const struct att_task *task, att_task_report_t *report);

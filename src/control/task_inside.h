@@ -8,6 +8,7 @@
 #include "control/identity.h"
 #include "control/source.h"
 #include "control/task.h"
+#include "profile/recent.h"
 
 struct att_task {
     att_task_shared_t *shared;
@@ -23,6 +24,8 @@ struct att_task {
     uint64_t *last_call; /* per rank, call + 1 of the latest timed record */
     uint64_t samples_seen, calls_seen, disturbed;
     att_source_t source;
+    att_recent_t recent;
+    uint64_t stepped_ns; /* time of the last round */
     int native_known;
 
     /* plans -> switches */

@@ -65,6 +65,21 @@ void att_aggregate_destroy(struct att_aggregate *aggregate)
     free(aggregate);
 }
 
+/* The two last starts of both, and whose the last one is. */
+static void merge_starts(att_part_t *into, const att_part_t *part)
+{
+    uint64_t second = part->last_start_ns;
+    if (part->last_start_ns > into->last_start_ns) {
+        second = into->last_start_ns;
+        into->last_start_ns = part->last_start_ns;
+        into->last_rank = part->last_rank;
+    }
+    if (part->second_start_ns > second)
+        second = part->second_start_ns;
+    if (second > into->second_start_ns)
+        into->second_start_ns = second;
+}
+
 static void merge(att_part_t *into, const att_part_t *part)
 {
     bool differs = into->txn != part->txn ||
@@ -84,8 +99,7 @@ static void merge(att_part_t *into, const att_part_t *part)
         into->channels = part->channels;
     }
     if (part->untimed == ATT_UNTIMED_NO) {
-        if (part->last_start_ns > into->last_start_ns)
-            into->last_start_ns = part->last_start_ns;
+        merge_starts(into, part);
         if (part->last_stop_ns > into->last_stop_ns)
             into->last_stop_ns = part->last_stop_ns;
         if (into->untimed != ATT_UNTIMED_NO || part->shortest_ns < into->shortest_ns)

@@ -34,6 +34,7 @@ att_reduction_t att_reduction_choose(int collective, bool one_clock);
 typedef struct att_part {
     uint64_t call;
     uint64_t last_start_ns;
+    uint64_t second_start_ns; /* the last but one start; 0: a rank alone */
     uint64_t last_stop_ns;
     uint64_t shortest_ns;  /* smallest stop - start */
     uint64_t start_sum_ns; /* of the ranks' starts, modulo 2^64: only differences are of use */
@@ -47,8 +48,10 @@ typedef struct att_part {
     uint16_t channels;
     uint8_t disturbed; /* another group's list was in force on the node of a rank */
     uint8_t reserved;
-    uint32_t rank;     /* one of its ranks; set by the caller */
-    uint32_t odd_rank; /* when it differs: one that does not agree with `rank` */
+    uint32_t rank;      /* one of its ranks; set by the caller */
+    uint32_t odd_rank;  /* when it differs: one that does not agree with `rank` */
+    uint32_t last_rank; /* whose start was last; set by the caller like `rank` */
+    uint32_t reserved2;
 } att_part_t;
 
 att_part_t att_part_of_record(const att_record_t *record);

@@ -1,0 +1,214 @@
+#include "control/exporter.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "profile/metrics.h"
+#include "profile/metrics_server.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHARE 100u /* of the time that making the text took is left before it is made again */
+
+enum { OWN, INSPECTOR, PAGES };
+_Static_assert(PAGES == ATT_METRICS_PAGES, "one page a file");
+
+typedef void (*print_fn)(const att_metrics_t *metrics, FILE *out);
+
+struct att_exporter {
+    const att_config_t *config;
+    struct att_metrics_server *server; /* NULL: no port */
+    char path[PAGES][PATH_MAX];        /* "" = no file */
+    char host[64];
+    uint64_t next_ns;
+    att_metrics_task_t *tasks;
+    uint32_t capacity;
+};
+
+static const print_fn prints[PAGES] = {att_metrics_print, att_metrics_print_inspector};
+
+static int name_files(struct att_exporter *e, att_error_t *error)
+{
+    const att_config_t *c = e->config;
+    int length = 0;
+    if (c->metrics_file[0] != '\0')
+        length = snprintf(e->path[OWN], PATH_MAX, "%s", c->metrics_file);
+    else if (c->run_dir[0] != '\0')
+        length = snprintf(e->path[OWN], PATH_MAX, "%s/metrics.prom", c->run_dir);
+    if (length == 0)
+        return ATT_OK;
+    const char *slash = strrchr(e->path[OWN], '/');
+    int folder = slash != NULL ? (int)(slash - e->path[OWN]) + 1 : 0;
+    if (length >= PATH_MAX ||
+        snprintf(e->path[INSPECTOR], PATH_MAX, "%.*snccl_inspector_metrics_%s.prom", folder,
+                 e->path[OWN], c->run_id[0] != '\0' ? c->run_id : "attune") >= PATH_MAX)
+        return att_fail(error, ATT_EUSAGE, "--metrics-file: the path is too long");
+    /* A folder that cannot be written is known now, not when the job runs. */
+    return c->metrics_file[0] != '\0' ? att_metrics_replace(e->path[OWN], "", 0, error) : ATT_OK;
+}
+
+int att_exporter_create(const att_config_t *config, struct att_exporter **out, att_error_t *error)
+{
+    static const char *const paths[PAGES] = {"/metrics", "/inspector"};
+    struct att_exporter *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    e->config = config;
+    gethostname(e->host, sizeof e->host - 1);
+    int status = name_files(e, error);
+    if (status == ATT_OK && config->metrics_port != 0)
+        status =
+            att_metrics_server_create((uint32_t)config->metrics_port, paths, &e->server, error);
+    if (status != ATT_OK) {
+        att_exporter_destroy(e);
+        return status;
+    }
+    *out = e;
+    return ATT_OK;
+}
+
+void att_exporter_destroy(struct att_exporter *e)
+{
+    if (e == NULL)
+        return;
+    att_metrics_server_destroy(e->server);
+    free(e->tasks);
+    free(e);
+}
+
+static att_metrics_task_t task_of(const att_task_report_t *t)
+{
+    int searched = t->state == ATT_TASK_TUNING || t->status.phase >= ATT_PHASE_SETTLED;
+    return (att_metrics_task_t){
+        .hash = t->hash,
+        .ranks = t->ranks,
+        .nodes = t->nodes,
+        .collective = t->collective,
+        .legal_pairs = t->legal_pairs,
+        .bytes = t->bytes,
+        .phase = searched ? att_phase_name(t->status.phase) : att_task_state_name(t->state),
+        .trials = t->status.trials,
+        .switches = t->switches,
+        .aborts = t->aborts,
+        .calls = t->calls_seen,
+        .calls_lost = t->lost,
+        .disturbed = t->disturbed,
+        .lost_s = t->lost_us * 1e-6,
+        .settled = t->status.phase == ATT_PHASE_SETTLED,
+        .kept_default = t->status.kept_default,
+        .default_s = t->status.baseline_us * 1e-6,
+        .tuned_s = (t->status.kept_default ? t->status.baseline_us : t->status.tuned_us) * 1e-6,
+        .now_s = t->now_us * 1e-6,
+        .setting = t->tuned,
+        .late = t->late_rank != ATT_NONE,
+        .late_rank = t->late_rank,
+        .late_s = t->late_us * 1e-6,
+    };
+}
+
+static int same_labels(const att_metrics_task_t *a, const att_metrics_task_t *b)
+{
+    return a->hash == b->hash && a->bytes == b->bytes && a->collective == b->collective &&
+           a->legal_pairs == b->legal_pairs && a->ranks == b->ranks && a->nodes == b->nodes;
+}
+
+/* The tasks with their labels told apart: of communicators made and ended again with one hash the
+ * latest stands for all. */
+static int take_tasks(struct att_exporter *e, const att_task_report_t *tasks, uint32_t count,
+                      uint32_t *taken)
+{
+    if (count > e->capacity) {
+        att_metrics_task_t *more = realloc(e->tasks, count * sizeof *more);
+        if (more == NULL)
+            return -ATT_ENOMEM;
+        e->tasks = more;
+        e->capacity = count;
+    }
+    *taken = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        att_metrics_task_t task = task_of(&tasks[i]);
+        uint32_t k = 0;
+        while (k < *taken && !same_labels(&e->tasks[k], &task))
+            k++;
+        e->tasks[k] = task;
+        *taken += k == *taken;
+    }
+    return ATT_OK;
+}
+
+static void publish(struct att_exporter *e, int page, const att_metrics_t *metrics)
+{
+    static att_log_site_t site;
+    char *text = NULL;
+    size_t length = 0;
+    att_error_t error = {"no memory for the metrics"};
+    FILE *out = open_memstream(&text, &length);
+    if (out != NULL) {
+        prints[page](metrics, out);
+        int status = fclose(out) == 0 ? ATT_OK : -ATT_ENOMEM;
+        if (status == ATT_OK && e->server != NULL)
+            status = att_metrics_server_publish(e->server, (uint32_t)page, text, length);
+        if (status == ATT_OK && e->path[page][0] != '\0')
+            status = att_metrics_replace(e->path[page], text, length, &error);
+        if (status == ATT_OK)
+            error.text[0] = '\0';
+    }
+    free(text);
+    if (error.text[0] != '\0')
+        att_log_limited(&site, ATT_LOG_ERROR, "%s", error.text);
+}
+
+void att_exporter_report(struct att_exporter *e, const att_run_totals_t *t,
+                         const att_task_report_t *tasks, uint32_t count, int last)
+{
+    uint64_t began_ns = att_clock_ns();
+    if (e == NULL || (began_ns < e->next_ns && !last))
+        return;
+    const char *job = getenv("SLURM_JOB_ID");
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    const att_coverage_t *c = &t->coverage;
+    att_metrics_t m = {
+        .run_id = e->config->run_id,
+        .device = t->device,
+        .host = e->host,
+        .job_id = job != NULL ? job : "",
+        .nccl_version = t->nccl_version,
+        .running = !last,
+        .unix_s = (double)wall.tv_sec + (double)wall.tv_nsec * 1e-9,
+        .run_s = t->run_us * 1e-6,
+        .cpu_s = t->cpu_share * t->run_us * 1e-6,
+        .lost_s = t->lost_us * 1e-6,
+        .longest_wait_s = (double)c->longest_wait_ns * 1e-9,
+        .records = t->records,
+        .polls = t->polls,
+        .decisions = c->decisions,
+        .timed = c->timed,
+        .frozen = c->frozen,
+        .simulated = c->simulated,
+        .unseen = c->unseen,
+        .dropped = c->dropped,
+        .anomalies = c->anomalies,
+        .waited = c->waited,
+        .in_doubt = c->in_doubt,
+        .refused = c->refused,
+        .processes = c->processes,
+    };
+    memcpy(m.untimed, c->untimed, sizeof m.untimed);
+    if (take_tasks(e, tasks, count, &m.task_count) != ATT_OK)
+        return; /* the next report may have the memory */
+    m.tasks = e->tasks;
+    for (int page = 0; page < PAGES; page++)
+        publish(e, page, &m);
+    uint64_t now_ns = att_clock_ns();
+    e->next_ns = now_ns + SHARE * (now_ns - began_ns);
+}
+
+void att_exporter_step(struct att_exporter *e, uint64_t now_ns)
+{
+    if (e != NULL)
+        att_metrics_server_step(e->server, now_ns);
+}
