@@ -11,6 +11,7 @@
 #include "cli/slurm.h"
 #include "cli/surfaces.h"
 #include "cli/stragglers.h"
+#include "cli/top.h"
 #include "cli/trace.h"
 #ifdef ATTUNE_BENCH
 #include "cli/bench.h"
@@ -34,6 +35,7 @@ static const struct {
     {"record", att_record_main, "record a surface: a grid of settings, measured"},
 #endif
     {"sim", att_sim_main, "compare search strategies on recorded and modelled surfaces"},
+    {"top", att_top_main, "watch a run: bandwidths, trials, coverage, who is late"},
     {"trace", att_trace_main, "write the recorded calls of a run for Perfetto and other tools"},
     {"stragglers", att_stragglers_main,
      "say which ranks arrive late, since when, and what it costs"},
