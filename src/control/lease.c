@@ -67,8 +67,10 @@ void att_lease_list(att_lease_t *lease, int change, uint64_t now_ns)
     if (change > 0) {
         lease->lists++;
         lease->begun++;
+        lease->list_ns = now_ns;
     } else if (lease->lists > 0) {
         lease->lists--;
+        lease->lasted_ns = now_ns - lease->list_ns;
     }
     lease->used_ns = now_ns;
 }
@@ -112,7 +114,10 @@ void att_lease_step(att_lease_t *lease, const att_lease_view_t *view, uint64_t n
         return;
     if (lease->used_ns == 0)
         lease->used_ns = now_ns;
-    if (lease->begun >= ATT_LEASE_LISTS || now_ns - lease->used_ns > ATT_LEASE_IDLE_NS)
+    uint64_t idle_ns = lease->lasted_ns / ATT_LEASE_IDLE;
+    if (idle_ns < ATT_LEASE_IDLE_NS)
+        idle_ns = ATT_LEASE_IDLE_NS;
+    if (lease->begun >= ATT_LEASE_LISTS || now_ns - lease->used_ns > idle_ns)
         give(lease, view);
 }
 

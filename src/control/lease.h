@@ -12,8 +12,11 @@
 #include "control/message.h"
 #include "control/node_turn.h"
 
-#define ATT_LEASE_LISTS   16        /* begun in one turn */
-#define ATT_LEASE_IDLE_NS 5000000u /* without a list: given back */
+#define ATT_LEASE_LISTS   16       /* begun in one turn */
+#define ATT_LEASE_IDLE_NS 5000000u /* without a list: given back, ... */
+#define ATT_LEASE_IDLE                                                                             \
+    8 /* ... or 1/8 of what a list lasts, when that is longer: a handover costs                    \
+         calls, and on busy cores the next list takes its time */
 
 typedef enum att_lease_state {
     ATT_LEASE_NONE = 0,
@@ -24,11 +27,13 @@ typedef enum att_lease_state {
 
 typedef struct att_lease {
     att_lease_state_t state;
-    uint32_t missing; /* bit per child; bit ATT_TREE_FAN: this node */
-    uint32_t lists;   /* leader: in force */
-    uint32_t begun;   /* leader: in this turn */
-    uint64_t used_ns; /* leader: last time a list was in force or began */
-    uint64_t turns;   /* taken so far */
+    uint32_t missing;   /* bit per child; bit ATT_TREE_FAN: this node */
+    uint32_t lists;     /* leader: in force */
+    uint32_t begun;     /* leader: in this turn */
+    uint64_t used_ns;   /* leader: last time a list was in force or began */
+    uint64_t list_ns;   /* leader: when the latest list began */
+    uint64_t lasted_ns; /* leader: from there to its end */
+    uint64_t turns;     /* taken so far */
 } att_lease_t;
 
 typedef struct att_lease_ops {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "base/step.h"
+#include "control/kind.h"
 #include "control/run_folder.h"
 
 #include <inttypes.h>
@@ -135,6 +136,7 @@ int att_task_create(att_task_shared_t *shared, uint32_t index, const att_task_re
         return -ATT_ENOMEM;
     t->shared = shared;
     t->index = index;
+    att_kind_join(t);
     t->task = &memory->tasks[index];
     memcpy(&t->identity, &memory->groups[t->task->group % ATT_GROUPS], sizeof t->identity);
     t->group = &t->identity;
@@ -160,6 +162,7 @@ void att_task_destroy(struct att_task *t)
 {
     if (t == NULL)
         return;
+    att_kind_leave(t);
     att_optimizer_destroy(t->optimizer);
     att_space_destroy(t->space);
     att_aggregate_destroy(t->aggregate);
@@ -266,13 +269,14 @@ att_switch_t *att_task_switch(struct att_task *t)
 /* --- plans -> switches --------------------------------------------------------------------------
  */
 
-/* More than NCCL's choice, and more than the device has. `unknown` is the ceiling where the device
- * tells nothing, as when its ranks have left. */
-static int too_many_channels(const struct att_task *t, uint32_t channels, uint32_t unknown)
+/* More than NCCL's choice, and more than the device has. A device that tells nothing, as when its
+ * ranks have left, is no reason: where it never told, the space holds nothing above NCCL's choice.
+ */
+static int too_many_channels(const struct att_task *t, uint32_t channels)
 {
     return channels > t->source.native.channels &&
            channels >
-               att_facts_ceiling(t->shared->node, t->shared->config, t->task->group, unknown);
+               att_facts_ceiling(t->shared->node, t->shared->config, t->task->group, UINT32_MAX);
 }
 
 /* Now and then: communicators come without telling. */
@@ -281,7 +285,7 @@ static void check_channels(struct att_task *t, uint64_t now_ns)
     if (t->withdrawn || now_ns - t->channels_checked_ns < CHANNELS_NS)
         return;
     t->channels_checked_ns = now_ns;
-    if (too_many_channels(t, t->task->incumbent.channels, UINT32_MAX))
+    if (too_many_channels(t, t->task->incumbent.channels))
         give_up_channels(t);
 }
 
@@ -292,7 +296,7 @@ static void propose(struct att_task *t, uint64_t now_ns)
         if (t->plan.entries[i].setting.channels > most)
             most = t->plan.entries[i].setting.channels;
     t->plan_out = 1;
-    int legal = !too_many_channels(t, most, t->source.native.channels);
+    int legal = !too_many_channels(t, most);
     if (!legal || att_switch_propose(&t->sw, &t->plan, now_ns, VOTE_TIMEOUT_NS) == 0) {
         t->plan_out = 0;
         release_turn(t);
@@ -348,7 +352,7 @@ static void note_phase(struct att_task *t)
     att_step_reached(ATT_STEP_SETTLED, t->index, t->sw.coordinator.txn, t->sw.list_end);
     att_log(ATT_LOG_INFO, "%s: %s (%s), %u trials, %" PRIu64 " calls", att_task_label(t, text),
             status.kept_default ? "kept NCCL's choice"
-                                : att_setting_text(status.incumbent, setting, sizeof setting),
+                                : att_setting_text(status.best, setting, sizeof setting),
             status.reason, status.trials, status.calls);
 }
 
@@ -384,7 +388,7 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     /* Records show when every rank is beyond the last fence; only then its lanes are looked at. */
     if (low <= t->sw.last_fence && t->sw.last_fence != 0)
         return 0;
-    if (!att_switch_ready(&t->sw))
+    if (!att_switch_ready(&t->sw) || att_kind_waits(t, now_ns))
         return 0;
     if (!t->plan_waiting && att_optimizer_plan(t->optimizer, run_us, &t->plan) == 0) {
         keep_quiet(t, now_ns);

@@ -26,6 +26,8 @@ typedef enum att_task_state {
 } att_task_state_t;
 const char *att_task_state_name(att_task_state_t state);
 
+struct att_task;
+
 /* What all tasks of an agent share. */
 typedef struct att_task_shared {
     struct att_node *node;
@@ -36,10 +38,9 @@ typedef struct att_task_shared {
     const struct att_quarantine *quarantine; /* --quarantine; may be NULL */
     att_node_turn_t turn;                    /* who may have lists in force on this node */
     uint64_t started_ns;
-    double lost_us; /* over all tasks */
+    double lost_us;         /* over all tasks */
+    struct att_task *tasks; /* control/kind.h */
 } att_task_shared_t;
-
-struct att_task;
 
 /* How the leader of a group over several nodes reaches the others. */
 typedef struct att_task_reach {

@@ -47,6 +47,10 @@ struct att_task {
     uint64_t channels_checked_ns;
     int withdrawn; /* its channels were too many: NCCL's choice for good */
     att_phase_t phase_seen;
+
+    /* control/kind.h */
+    struct att_task *next;    /* of the agent's */
+    struct att_task *awaited; /* of the same kind, being searched; NULL: none */
 };
 
 extern const att_switch_ops_t att_task_switch_ops;

@@ -1,10 +1,12 @@
 /* From what the ranks report to a search. */
 #include "control/task_inside.h"
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "control/applied.h"
+#include "control/kind.h"
 #include "control/quarantine.h"
 #include "control/run_folder.h"
 #include "search/study.h"
@@ -145,4 +147,5 @@ void att_task_start(struct att_task *t)
     t->state = ATT_TASK_TUNING;
     if (reported.open != 0)
         att_switch_recover(&t->sw, reported.open);
+    att_kind_begin(t, att_clock_ns());
 }

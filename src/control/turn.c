@@ -9,7 +9,7 @@ typedef struct want {
     uint32_t leader;
     uint32_t told, total; /* agents that are known */
     uint32_t *agents;
-    int granted, asked;
+    int granted, asked, passed;
 } want_t;
 
 struct att_turn_keeper {
@@ -76,32 +76,66 @@ static void take_out(struct att_turn_keeper *k, want_t **link)
         k->groups_end = link;
 }
 
-static bool is_free(const struct att_turn_keeper *k, const want_t *w)
+#define KEPT   1 /* taken, or kept for one that was passed */
+#define WANTED 2 /* by an earlier one that waits */
+#define LATE   4 /* just granted past such a one */
+
+/* What is on its nodes, ORed. */
+static int on_nodes_of(const struct att_turn_keeper *k, const want_t *w)
 {
+    int on = 0;
     for (uint32_t i = 0; i < w->total; i++)
-        if (k->taken[w->agents[i]])
-            return false;
-    return true;
+        on |= k->taken[w->agents[i]];
+    return on;
 }
 
-/* Held sets first, then the waiting ones in order, each of which keeps its nodes from those behind
- * it. O(sum of the sets). */
+static void mark(struct att_turn_keeper *k, const want_t *w, uint8_t what)
+{
+    for (uint32_t i = 0; i < w->total; i++)
+        k->taken[w->agents[i]] |= what;
+}
+
+static bool waits(const want_t *w)
+{
+    return w->asked && !w->granted && w->told == w->total && w->total > 0;
+}
+
+/* `late` was granted: those before it that wait and share a node with it will not be passed again.
+ */
+static void note_passed(struct att_turn_keeper *k, const want_t *late)
+{
+    mark(k, late, LATE);
+    for (want_t *w = k->groups; w != late; w = w->next)
+        if (waits(w) && (on_nodes_of(k, w) & LATE) != 0)
+            w->passed = 1;
+    for (want_t *w = k->groups; w != late; w = w->next)
+        if (waits(w) && w->passed)
+            mark(k, w, KEPT);
+    for (uint32_t i = 0; i < late->total; i++)
+        k->taken[late->agents[i]] &= (uint8_t)~LATE;
+}
+
+/* Held sets first, then the waiting ones in order. O(sum of the sets), and once more for a pass. */
 static void grant_what_is_free(struct att_turn_keeper *k)
 {
     memset(k->taken, 0, k->agents);
     for (const want_t *w = k->groups; w != NULL; w = w->next)
-        for (uint32_t i = 0; w->granted && i < w->total; i++)
-            k->taken[w->agents[i]] = 1;
+        if (w->granted)
+            mark(k, w, KEPT);
     for (want_t *w = k->groups; w != NULL; w = w->next) {
-        if (!w->asked || w->granted || w->told < w->total || w->total == 0)
+        if (!waits(w))
             continue;
-        bool now = is_free(k, w);
-        for (uint32_t i = 0; i < w->total; i++)
-            k->taken[w->agents[i]] = 1;
-        if (now) {
-            w->granted = 1;
-            k->ops->grant(k->context, w->leader, &w->key);
+        int on = on_nodes_of(k, w);
+        if ((on & KEPT) != 0) {
+            mark(k, w, w->passed ? KEPT : WANTED);
+            continue;
         }
+        w->granted = 1;
+        w->passed = 0;
+        mark(k, w, KEPT);
+        if ((on & WANTED) != 0)
+            note_passed(k, w);
+        k->ops->grant(k->context, w->leader, &w->key);
     }
 }
 
@@ -159,7 +193,7 @@ void att_turn_message(struct att_turn_keeper *k, uint32_t from, const att_messag
         w = *find(k, &m->group);
         if (w == NULL)
             return;
-        w->asked = w->granted = 0;
+        w->asked = w->granted = w->passed = 0;
         break;
     case ATT_MESSAGE_ENDED:
         link = find(k, &m->group);

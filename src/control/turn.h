@@ -4,8 +4,10 @@
  * Two parts, both free of MPI and clocks: the keeper here, and control/node_turn.h.
  *
  * The keeper (on agent ATT_KEEPER) grants turns to groups over several nodes: one at a time of
- * those that share a node, in the order in which they asked; a later one may pass earlier ones only
- * when it shares no node with any of them, so nobody starves.
+ * those that share a node, in the order in which they asked. A later one whose nodes are free may
+ * pass one that waits and shares a node with it, once: then the nodes of the one that waits are
+ * kept for it, so nobody starves, and groups that lie side by side (pipelines over nodes {0,2} and
+ * {1,3}) have their turns together.
  *
  * A node's turn belongs to one group: a group inside the node (which asks nobody else, and never
  * touches MPI), or one over several nodes. A granted group takes the turn of each of its nodes at

@@ -2,6 +2,8 @@
 
 #include "search/statistics.h"
 
+#include <stdio.h>
+
 void att_guard_begin(att_guard_t *guard, att_setting_t winner)
 {
     *guard = (att_guard_t){0};
@@ -41,4 +43,19 @@ att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list)
         att_comparison_add(&guard->comparison, us[0], us[1]);
     }
     return att_comparison_look(&guard->comparison);
+}
+
+void att_guard_text(const att_guard_t *guard, att_verdict_t verdict, char *text, size_t size)
+{
+    const att_comparison_t *c = &guard->comparison;
+    if (verdict == ATT_VERDICT_WIN)
+        snprintf(text, size, "wins by %.1f %% (lower 95 %% bound %.1f %%)", 100 * c->median,
+                 100 * c->lower);
+    else if (verdict == ATT_VERDICT_BLIND)
+        snprintf(text, size, "too few usable samples to compare with NCCL's choice");
+    else if (c->upper < 0)
+        snprintf(text, size, "the best setting found is %.1f %% slower", -100 * c->median);
+    else
+        snprintf(text, size, "gain %.1f %% is within the noise (lower 95 %% bound %.1f %%)",
+                 100 * c->median, 100 * c->lower);
 }

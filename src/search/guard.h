@@ -8,6 +8,8 @@
 #include "search/comparison.h"
 #include "search/playlist.h"
 
+#include <stddef.h>
+
 #define ATT_GUARD_BLOCK 4   /* usable samples of a block */
 #define ATT_GUARD_ROOM  256 /* samples of a side that are kept for the report */
 
@@ -29,5 +31,7 @@ void att_guard_begin(att_guard_t *guard, att_setting_t winner);
 void att_guard_list(const att_guard_t *guard, att_playlist_t *list);
 /* The list has ended (or got as far as it got): take its pairs and look. */
 att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list);
+/* The outcome in words: "wins by 28.1 % (lower 95 % bound 27.4 %)". */
+void att_guard_text(const att_guard_t *guard, att_verdict_t verdict, char *text, size_t size);
 
 #endif

@@ -5,6 +5,7 @@
 #include "search/drift.h"
 #include "search/guard.h"
 #include "search/instance.h"
+#include "search/kin.h"
 #include "search/playlist.h"
 #include "search/ranking.h"
 #include "search/space.h"
@@ -37,6 +38,7 @@ struct att_optimizer {
     bool switching; /* that plan is out */
     bool withdrawn; /* NCCL's choice for good */
     att_setting_t next;
+    att_kin_t kin;
 
     uint32_t warm_up; /* samples still to be dropped */
     att_window_t window;
@@ -305,21 +307,21 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
         const att_guard_side_t *side = &o->guard.sides[i];
         log_samples(o, side->setting, side->first_call, side->calls, side->samples_us, side->count);
     }
-    if (verdict == ATT_VERDICT_WIN) {
-        snprintf(o->status.reason, sizeof o->status.reason,
-                 "wins by %.1f %% (lower 95 %% bound %.1f %%)", 100 * c->median, 100 * c->lower);
-        settle(o, winner->setting);
-    } else if (verdict == ATT_VERDICT_BLIND) {
-        keep_default(o, keep->samples_us, keep->count,
-                     "too few usable samples to compare with NCCL's choice");
-    } else if (c->upper < 0) {
-        keep_default(o, keep->samples_us, keep->count, "the best setting found is %.1f %% slower",
-                     -100 * c->median);
-    } else {
-        keep_default(o, keep->samples_us, keep->count,
-                     "gain %.1f %% is within the noise (lower 95 %% bound %.1f %%)",
-                     100 * c->median, 100 * c->lower);
+    bool followed = att_kin_end(&o->kin);
+    if (followed && verdict != ATT_VERDICT_WIN) { /* not alike after all: search */
+        o->phase = ATT_PHASE_BASELINE;
+        return;
     }
+    char text[120];
+    att_guard_text(&o->guard, verdict, text, sizeof text);
+    o->status.followed = followed;
+    if (verdict != ATT_VERDICT_WIN) {
+        keep_default(o, keep->samples_us, keep->count, "%s", text);
+        return;
+    }
+    snprintf(o->status.reason, sizeof o->status.reason, "%s%s", text,
+             followed ? "; found by a group of the same kind" : "");
+    settle(o, winner->setting);
 }
 
 /* ---- progress ---- */
@@ -378,11 +380,30 @@ static void finish_list(struct att_optimizer *o)
         note_best(o);
 }
 
+/* The baseline is there: what a task of the same kind found comes before a search. */
+static void follow(struct att_optimizer *o)
+{
+    att_kin_choice_t choice =
+        att_kin_choose(&o->kin, o->space, &o->study, att_window_median(&o->window));
+    o->status.followed = choice == ATT_KIN_KEEP;
+    if (choice == ATT_KIN_TRY)
+        begin_guard(o, o->kin.setting);
+    else if (choice == ATT_KIN_KEEP)
+        keep_default(o, o->window.values, o->window.count,
+                     "a group of the same kind found nothing faster");
+}
+
 static void progress(struct att_optimizer *o)
 {
     if (att_playlist_done(&o->list))
         finish_list(o);
-    if (o->phase == ATT_PHASE_BASELINE && o->window.count >= BASELINE_SAMPLES) {
+    bool based = o->phase == ATT_PHASE_BASELINE && o->window.count >= BASELINE_SAMPLES &&
+                 o->kin.state != ATT_KIN_AWAITED;
+    if (based && o->kin.state == ATT_KIN_KNOWN) {
+        log_samples(o, o->incumbent, 0, 0, o->window.values, o->window.count);
+        follow(o);
+    }
+    if (based && o->phase == ATT_PHASE_BASELINE) {
         int rc = att_study_begin(&o->study, o->host, o->strategy, o->space,
                                  o->config.seed + o->drift.searches);
         if (rc == -ATT_EBUSY)
@@ -463,6 +484,21 @@ void att_optimizer_aborted(struct att_optimizer *o, uint32_t plan_id)
     }
 }
 
+/* ---- tasks of one kind ---- */
+
+void att_optimizer_await(struct att_optimizer *o, bool on)
+{
+    o->kin.state = on && o->phase == ATT_PHASE_BASELINE ? ATT_KIN_AWAITED : ATT_KIN_NONE;
+    progress(o);
+}
+
+void att_optimizer_follow(struct att_optimizer *o, att_setting_t setting, double baseline_us)
+{
+    if (o->phase == ATT_PHASE_BASELINE)
+        o->kin = (att_kin_t){ATT_KIN_KNOWN, setting, baseline_us};
+    progress(o);
+}
+
 /* ---- what was measured ---- */
 
 void att_optimizer_restart(struct att_optimizer *o, const char *why)
@@ -471,6 +507,8 @@ void att_optimizer_restart(struct att_optimizer *o, const char *why)
     end_race(o);
     o->list.abandoned = true;
     o->settling = false;
+    att_kin_end(&o->kin);
+    o->status.followed = 0;
     o->before = o->winner;
     o->phase = ATT_PHASE_BASELINE;
     o->window = (att_window_t){0};
@@ -484,6 +522,7 @@ void att_optimizer_withdraw(struct att_optimizer *o, const char *why)
     end_race(o);
     o->list.abandoned = true;
     o->withdrawn = true;
+    att_kin_end(&o->kin);
     snprintf(o->status.reason, sizeof o->status.reason, "%s", why);
     settle(o, ATT_SETTING_KEEP);
     o->status.tuned_us = o->status.baseline_us;

@@ -14,6 +14,8 @@
 #include "attune/strategy.h"
 #include "base/status.h"
 
+#include <stdbool.h>
+
 #define ATT_PLAN_ENTRIES 15 /* + the incumbent = ATT_SCHEDULE */
 
 struct att_optimizer;
@@ -56,7 +58,7 @@ typedef struct att_plan {
 typedef struct att_sample {
     uint64_t call;
     double duration_us;
-    int usable; /* 0: timed but disturbed (overlaps another switch, lossy, mismatched) */
+    int usable;           /* 0: timed but disturbed (overlaps another switch, lossy, mismatched) */
     double collective_us; /* of the collective alone where duration_us is of the step that it
                              overlaps; 0: duration_us is the collective's */
 } att_sample_t;
@@ -85,6 +87,7 @@ typedef struct att_optimizer_status {
     double gain_median, gain_lower; /* relative, winner against NCCL's choice, lower 95 % bound */
     double lost_us;   /* sum over trial calls of (duration - baseline), positive part */
     int kept_default; /* 1 when settled on NCCL's choice */
+    int followed;     /* 1 when settled by what a task of the same kind found */
     char reason[160]; /* "wins by 28.1 % (lower 95 % bound 27.4 %)", "gain 0.3 % is within
                          the noise (lower bound -0.2 %)", "the strategy crashed" */
 } att_optimizer_status_t;
@@ -98,6 +101,15 @@ void att_optimizer_destroy(struct att_optimizer *optimizer); /* NULL is fine */
 /* Never run this setting: what the strategy asks of it is told as ILLEGAL (a setting in force when
  * an earlier run ended badly). At most 32. */
 void att_optimizer_quarantine(struct att_optimizer *optimizer, att_setting_t setting);
+
+/* Begin no search yet (true): a task of the same kind is being searched; false: search after all.
+ */
+void att_optimizer_await(struct att_optimizer *optimizer, bool on);
+/* That task settled on `setting`, where NCCL's choice took baseline_us. NCCL's choice is taken over
+ * as it is; a winner goes to the guard at once, and only when it does not win here, or NCCL's
+ * choice takes another time here, a search follows. */
+void att_optimizer_follow(struct att_optimizer *optimizer, att_setting_t setting,
+                          double baseline_us);
 
 /* Ask for the next plan. Returns 1 and a plan, or 0: nothing to run now (baseline still being
  * gathered, strategy still thinking, budget used up, settled). At most one plan is out between
@@ -119,7 +131,8 @@ void att_optimizer_expire(struct att_optimizer *optimizer);
  * att_optimizer_sample does this by itself (see drift in the implementation). */
 void att_optimizer_restart(struct att_optimizer *optimizer, const char *why);
 
-/* What is in force must not stay (`why`): NCCL's choice by the next plan, and no search any more. */
+/* What is in force must not stay (`why`): NCCL's choice by the next plan, and no search any more.
+ */
 void att_optimizer_withdraw(struct att_optimizer *optimizer, const char *why);
 
 void att_optimizer_status(const struct att_optimizer *optimizer, att_optimizer_status_t *status);

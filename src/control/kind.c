@@ -1,0 +1,106 @@
+#include "control/kind.h"
+
+#include "base/config.h"
+#include "control/task_inside.h"
+
+#include <string.h>
+
+#define PATIENCE_NS 5000000000ull /* without a call of the other one */
+
+void att_kind_join(struct att_task *t)
+{
+    t->next = t->shared->tasks;
+    t->shared->tasks = t;
+}
+
+void att_kind_leave(struct att_task *t)
+{
+    for (struct att_task **link = &t->shared->tasks; *link != NULL; link = &(*link)->next) {
+        if ((*link)->awaited == t)
+            (*link)->awaited = NULL;
+        if (*link == t && (*link = t->next) == NULL)
+            return;
+    }
+}
+
+static bool alike(const struct att_task *a, const struct att_task *b)
+{
+    if (a->task->collective != b->task->collective || a->task->bytes != b->task->bytes ||
+        a->task->legal_pairs != b->task->legal_pairs || a->group->ranks != b->group->ranks ||
+        a->group->nodes != b->group->nodes || a->lane_count != b->lane_count ||
+        (a->reach == NULL) != (b->reach == NULL) ||
+        (a->reach != NULL && a->reach->place->agents != b->reach->place->agents) ||
+        a->source.reduction != b->source.reduction ||
+        !att_setting_equal(a->source.native, b->source.native))
+        return false;
+    att_identity_t of_a = att_task_identity(a), of_b = att_task_identity(b);
+    return of_a.nccl_version == of_b.nccl_version && strcmp(of_a.device, of_b.device) == 0;
+}
+
+/* Searching itself, and called by the job. */
+static bool is_on_its_way(const struct att_task *t, const att_optimizer_status_t *status,
+                          uint64_t now_ns)
+{
+    return t->awaited == NULL && status->phase < ATT_PHASE_SETTLED &&
+           now_ns < t->list_since_ns + PATIENCE_NS;
+}
+
+/* 1: it has come to an end that tells something, 0: it may still, -1: it will not. */
+static int end_of(const struct att_task *t, att_optimizer_status_t *status, uint64_t now_ns)
+{
+    if (t->state != ATT_TASK_TUNING || t->withdrawn)
+        return -1;
+    att_optimizer_status(t->optimizer, status);
+    if (status->phase == ATT_PHASE_SETTLED)
+        return 1;
+    return is_on_its_way(t, status, now_ns) ? 0 : -1;
+}
+
+/* One that has settled, else one that is being searched. */
+static struct att_task *find(const struct att_task *t, uint64_t now_ns)
+{
+    struct att_task *found = NULL;
+    att_optimizer_status_t status;
+    for (struct att_task *other = t->shared->tasks; other != NULL; other = other->next) {
+        if (other == t || other->state != ATT_TASK_TUNING || !alike(t, other))
+            continue;
+        int end = end_of(other, &status, now_ns);
+        if (end == 1)
+            return other;
+        if (end == 0)
+            found = other;
+    }
+    return found;
+}
+
+static void look(struct att_task *t, uint64_t now_ns)
+{
+    t->awaited = find(t, now_ns);
+    att_optimizer_await(t->optimizer, t->awaited != NULL);
+}
+
+void att_kind_begin(struct att_task *t, uint64_t now_ns)
+{
+    att_optimizer_status_t status;
+    att_optimizer_status(t->optimizer, &status);
+    t->list_since_ns = now_ns;
+    if (!t->shared->config->search_each && status.phase == ATT_PHASE_BASELINE)
+        look(t, now_ns);
+}
+
+bool att_kind_waits(struct att_task *t, uint64_t now_ns)
+{
+    if (t->awaited == NULL)
+        return false;
+    att_optimizer_status_t status;
+    int end = end_of(t->awaited, &status, now_ns);
+    if (end < 0) {
+        t->awaited = NULL;
+        look(t, now_ns);
+    } else if (end == 1) {
+        t->awaited = NULL;
+        att_optimizer_follow(t->optimizer, status.kept_default ? ATT_SETTING_KEEP : status.best,
+                             status.baseline_us);
+    }
+    return t->awaited != NULL;
+}

@@ -1,0 +1,38 @@
+/*
+ * kin: what a task of the same kind has found, at a task that waits for it instead of searching.
+ *
+ * Groups of one shape (the data groups of a job, say) have tasks that differ in nothing but the
+ * ranks. One of them is searched; the others await its end, gather their baseline, and run its
+ * winner through their own guard.
+ */
+#ifndef ATT_SEARCH_KIN_H
+#define ATT_SEARCH_KIN_H
+
+#include "search/study.h"
+
+typedef enum att_kin_state {
+    ATT_KIN_NONE = 0,    /* searches itself */
+    ATT_KIN_AWAITED = 1, /* the other one is being searched */
+    ATT_KIN_KNOWN = 2,   /* its end is known */
+    ATT_KIN_TRIED = 3    /* its winner is in the guard */
+} att_kin_state_t;
+
+typedef struct att_kin {
+    att_kin_state_t state;
+    att_setting_t setting; /* that it settled on */
+    double baseline_us;    /* NCCL's choice there */
+} att_kin_t;
+
+typedef enum att_kin_choice {
+    ATT_KIN_SEARCH = 0, /* not alike: NCCL's choice takes another time here, or it is not legal */
+    ATT_KIN_KEEP = 1,   /* NCCL's choice, without a search */
+    ATT_KIN_TRY = 2     /* its winner to the guard */
+} att_kin_choice_t;
+
+/* KNOWN -> TRIED, or NONE. here_us: median of NCCL's choice here. */
+att_kin_choice_t att_kin_choose(att_kin_t *kin, const att_space_t *space, const att_study_t *study,
+                                double here_us);
+/* -> NONE; true when its winner was being tried. */
+bool att_kin_end(att_kin_t *kin);
+
+#endif
