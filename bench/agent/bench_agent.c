@@ -7,12 +7,15 @@
  *            ring -> agent -> aggregate -> task of the leader, on one node
  *   leader   the same over two agents: the second one reduces its node and sends parts to the first
  *
- * Every call is followed: calls made = records in rings + dropped (counted) + seen but not stamped
- * (counted by reason); records in rings = drained; what was drained is in a whole call at the
- * leader, in one counted there as lost, or in one of the last that its window still holds. A row
- * whose sums do not hold is an error, not a result.
+ * Every call is followed, to the record: calls made = records in rings + dropped (counted) + seen
+ * but not stamped (counted by reason); records in rings = drained = in whole calls at the leader +
+ * unused (before the group was ready) + incomplete (another rank's record was lost) + unsent (the
+ * agent above was stopped) + still waiting
+ * for the others' at the end. A row whose sums do not hold is an error, not a result.
  *
- * Usage: bench_agent LIBRARY ATTUNED [JSON]. ATTUNE_BENCH_IDLE_S shortens the minute.
+ * Usage: bench_agent LIBRARY ATTUNED [JSON]. ATTUNE_BENCH_IDLE_S shortens the minute,
+ * ATTUNE_BENCH_RATE does one row over two agents at so many calls a second, with
+ * ATTUNE_BENCH_STOP_S agent ATTUNE_BENCH_STOP (0 leads, 1) stopped for so long in the middle of it.
  */
 #include "job.h"
 #include "sidecar.h"
@@ -21,23 +24,28 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROWS = 16, IDLE_AGENTS = 8, WINDOW = 2048 /* calls that may be incomplete at the end */ };
+enum { ROWS = 16, IDLE_AGENTS = 8 };
 
 typedef struct row {
     uint32_t agents, ranks;
-    double asked_s, made_s;                    /* calls a second over all ranks */
-    uint64_t calls;                            /* made */
-    uint64_t timed, dropped, unstamped, other; /* by the hook: recorded, ring full, stamps off */
-    uint64_t drained, left;                    /* by the agents; left in rings: must be 0 */
-    uint64_t whole, lost;                      /* calls at the leader: complete, incomplete */
-    double agent_share, rank_ns, slowest_ns;   /* of a core; processor time of a rank's call */
-    double records_per_agent_s;                /* what one core of the agent would carry */
+    double asked_s, made_s;                       /* calls a second over all ranks */
+    uint64_t calls;                               /* made */
+    uint64_t timed, dropped, unstamped, other;    /* by the hook: recorded, ring full, stamps off */
+    uint64_t drained, left;                       /* by the agents; left in rings: must be 0 */
+    uint64_t whole, lost;                         /* calls at the leader: complete, incomplete */
+    uint64_t unused, incomplete, unsent, waiting; /* records, of all agents */
+    uint32_t stopped;                             /* this agent, in the middle, for so long */
+    double stopped_s;
+    double grown_kib;                        /* the other agent's memory, meanwhile */
+    double agent_share, rank_ns, slowest_ns; /* of a core; processor time of a rank's call */
+    double records_per_agent_s;              /* what one core of the agent would carry */
     bool holds;
 } row_t;
 
@@ -67,6 +75,11 @@ static int read_leader(const char *folder, row_t *row)
         row->whole += (uint64_t)json_integer_value(json_object_get(task, "calls_seen"));
         row->lost += (uint64_t)json_integer_value(json_object_get(task, "lost"));
     }
+    const json_t *coverage = json_object_get(root, "coverage");
+    row->unused = (uint64_t)json_integer_value(json_object_get(coverage, "unused"));
+    row->incomplete = (uint64_t)json_integer_value(json_object_get(coverage, "incomplete"));
+    row->unsent = (uint64_t)json_integer_value(json_object_get(coverage, "unsent"));
+    row->waiting = (uint64_t)json_integer_value(json_object_get(coverage, "waiting"));
     json_decref(root);
     return 0;
 }
@@ -91,13 +104,27 @@ static void count(const bench_sidecar_t *sidecar, const bench_job_t *job, row_t 
     }
 }
 
-/* The rows hold when every call has exactly one fate. `other` includes what was dropped. */
+/* The rows hold when every call and every record has exactly one fate. `other` includes what was
+ * dropped, and both what has a record and what has none. */
 static void judge(row_t *row)
 {
     row->holds = row->calls == row->timed + row->unstamped + row->other && row->left == 0 &&
                  row->dropped <= row->other && row->drained <= row->calls &&
-                 row->drained >= row->timed && row->whole * row->ranks <= row->drained &&
-                 row->drained <= (row->whole + row->lost + WINDOW) * row->ranks;
+                 row->drained >= row->timed &&
+                 row->drained == row->whole * row->ranks + row->unused + row->incomplete +
+                                     row->unsent + row->waiting;
+}
+
+static int stop_for_a_while(const bench_sidecar_t *sidecar, row_t *row)
+{
+    pid_t stopped = bench_sidecar_agent(sidecar, row->stopped);
+    pid_t other = bench_sidecar_agent(sidecar, 1 - row->stopped);
+    bench_use_t before, after;
+    int failed = bench_use_of(other, &before) | kill(stopped, SIGSTOP);
+    att_clock_sleep_ns((uint64_t)(row->stopped_s * 1e9));
+    failed |= bench_use_of(other, &after) | kill(stopped, SIGCONT);
+    row->grown_kib = (double)after.resident_kib - (double)before.resident_kib;
+    return failed;
 }
 
 static int measure(const paths_t *paths, row_t *row, double seconds)
@@ -121,7 +148,9 @@ static int measure(const paths_t *paths, row_t *row, double seconds)
     att_clock_sleep_ns((uint64_t)(plan.warm_up_s * 1e9));
     failed = bench_use_of(agent, &before);
     uint64_t begin = att_clock_ns();
-    att_clock_sleep_ns((uint64_t)(seconds * 0.9e9));
+    if (row->stopped_s > 0)
+        failed |= stop_for_a_while(&sidecar, row);
+    att_clock_sleep_ns((uint64_t)((seconds * 0.9 - row->stopped_s) * 1e9));
     failed |= bench_use_of(agent, &after);
     row->agent_share = (after.cpu_s - before.cpu_s) / ((double)(att_clock_ns() - begin) * 1e-9);
     failed |= bench_job_wait(&job);
@@ -202,31 +231,38 @@ static void print_idle(const idle_t *i)
 static void print_rows(const row_t *rows, int n)
 {
     printf("# calls with a record each, hook -> ring -> agent -> whole calls at the leader\n"
-           "%6s %5s %11s %11s %10s %9s %9s %9s %9s %9s %7s %9s %6s\n",
-           "agents", "ranks", "asked", "made", "drained", "dropped", "unstamped", "whole", "lost",
-           "agent", "call", "agent max", "sums");
-    printf("%6s %5s %11s %11s %10s %9s %9s %9s %9s %9s %7s %9s %6s\n", "", "", "(1/s)", "(1/s)", "",
-           "", "", "", "", "(% core)", "(ns)", "(1/s)", "");
+           "%6s %5s %11s %11s %10s %9s %9s %9s %9s %10s %7s %7s %9s %7s %9s %6s\n",
+           "agents", "ranks", "asked", "made", "drained", "dropped", "unstamped", "whole", "unused",
+           "incomplete", "unsent", "waiting", "agent", "call", "agent max", "sums");
+    printf("%6s %5s %11s %11s %10s %9s %9s %9s %9s %10s %7s %7s %9s %7s %9s %6s\n", "", "", "(1/s)",
+           "(1/s)", "", "", "", "(calls)", "", "", "", "", "(% core)", "(ns)", "(1/s)", "");
     for (int i = 0; i < n; i++) {
         const row_t *r = &rows[i];
-        printf("%6u %5u %11.0f %11.0f %10llu %9llu %9llu %9llu %9llu %9.1f %7.0f %9.2e %6s\n",
-               r->agents, r->ranks, r->asked_s, r->made_s, (unsigned long long)r->drained,
-               (unsigned long long)r->dropped, (unsigned long long)r->unstamped,
-               (unsigned long long)r->whole, (unsigned long long)r->lost, 100 * r->agent_share,
-               r->rank_ns, r->records_per_agent_s, r->holds ? "hold" : "WRONG");
+        printf(
+            "%6u %5u %11.0f %11.0f %10llu %9llu %9llu %9llu %9llu %10llu %7llu %7llu %9.1f %7.0f "
+            "%9.2e %6s\n",
+            r->agents, r->ranks, r->asked_s, r->made_s, (unsigned long long)r->drained,
+            (unsigned long long)r->dropped, (unsigned long long)r->unstamped,
+            (unsigned long long)r->whole, (unsigned long long)r->unused,
+            (unsigned long long)r->incomplete, (unsigned long long)r->unsent,
+            (unsigned long long)r->waiting, 100 * r->agent_share, r->rank_ns,
+            r->records_per_agent_s, r->holds ? "hold" : "WRONG");
     }
 }
 
 static json_t *row_json(const row_t *r)
 {
-    return json_pack("{s:i,s:i,s:f,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:b}", "agents",
-                     (int)r->agents, "ranks", (int)r->ranks, "asked_per_s", r->asked_s,
-                     "made_per_s", r->made_s, "calls", (json_int_t)r->calls, "drained",
-                     (json_int_t)r->drained, "left", (json_int_t)r->left, "dropped",
-                     (json_int_t)r->dropped, "unstamped", (json_int_t)r->unstamped, "whole_calls",
-                     (json_int_t)r->whole, "lost_calls", (json_int_t)r->lost, "agent_share",
-                     r->agent_share, "rank_ns_per_call", r->rank_ns, "agent_records_per_core_s",
-                     r->records_per_agent_s, "holds", (int)r->holds);
+    return json_pack(
+        "{s:i,s:i,s:f,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:b}",
+        "agents", (int)r->agents, "ranks", (int)r->ranks, "asked_per_s", r->asked_s, "made_per_s",
+        r->made_s, "calls", (json_int_t)r->calls, "drained", (json_int_t)r->drained, "left",
+        (json_int_t)r->left, "dropped", (json_int_t)r->dropped, "unstamped",
+        (json_int_t)r->unstamped, "whole_calls", (json_int_t)r->whole, "lost_calls",
+        (json_int_t)r->lost, "unused", (json_int_t)r->unused, "incomplete",
+        (json_int_t)r->incomplete, "unsent", (json_int_t)r->unsent, "waiting",
+        (json_int_t)r->waiting, "stopped_s", r->stopped_s, "grown_kib", r->grown_kib, "agent_share",
+        r->agent_share, "rank_ns_per_call", r->rank_ns, "agent_records_per_core_s",
+        r->records_per_agent_s, "holds", (int)r->holds);
 }
 
 static int write_json(const char *path, const idle_t *i, const row_t *rows, int n)
@@ -281,6 +317,14 @@ int main(int argc, char **argv)
         {.agents = 1, .ranks = 2, .asked_s = 1e6},   {.agents = 1, .ranks = 8, .asked_s = 1e6},
         {.agents = 1, .ranks = 2, .asked_s = 2e6},   {.agents = 2, .ranks = 4, .asked_s = 2e5},
         {.agents = 2, .ranks = 4, .asked_s = 1e6}};
+    const char *rate = getenv("ATTUNE_BENCH_RATE"), *stop_s = getenv("ATTUNE_BENCH_STOP_S"),
+               *stop = getenv("ATTUNE_BENCH_STOP");
+    if (rate != NULL) {
+        memset(rows, 0, sizeof rows);
+        rows[0] = (row_t){.agents = 2, .ranks = 4, .asked_s = atof(rate)};
+        rows[0].stopped_s = stop_s != NULL ? atof(stop_s) : 0;
+        rows[0].stopped = stop != NULL && strcmp(stop, "0") == 0 ? 0 : 1;
+    }
     int failed = 0, n = 0;
     setenv("ATTUNE_RUN_ID", "idle", 1);
     if (idle.seconds > 0)
@@ -302,10 +346,14 @@ int main(int argc, char **argv)
         if (!rows[i].holds)
             fprintf(stderr,
                     "bench_agent: row %d: %llu calls are not %llu recorded + %llu unstamped + %llu "
-                    "other, or %llu records were left in rings\n",
+                    "other, or %llu records were left in rings, or %llu drained are not %llu in "
+                    "whole calls + %llu unused + %llu incomplete + %llu unsent + %llu waiting\n",
                     i + 1, (unsigned long long)rows[i].calls, (unsigned long long)rows[i].timed,
                     (unsigned long long)rows[i].unstamped, (unsigned long long)rows[i].other,
-                    (unsigned long long)rows[i].left);
+                    (unsigned long long)rows[i].left, (unsigned long long)rows[i].drained,
+                    (unsigned long long)(rows[i].whole * rows[i].ranks),
+                    (unsigned long long)rows[i].unused, (unsigned long long)rows[i].incomplete,
+                    (unsigned long long)rows[i].unsent, (unsigned long long)rows[i].waiting);
     }
     remove_folder(paths.folder);
     if (rmdir(directory) != 0)

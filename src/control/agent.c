@@ -281,15 +281,17 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     static att_task_report_t rows[ATT_TASKS];
     uint32_t count = 0;
     double lost_us = 0;
+    att_coverage_t coverage;
+    att_node_coverage(agent->node, &coverage);
     for (uint32_t i = 0; i < agent->task_count; i++) {
         if (agent->tasks[i] == NULL)
             continue;
         att_task_report(agent->tasks[i], &rows[count]);
         lost_us += rows[count++].lost_us;
+        att_task_coverage(agent->tasks[i], &coverage);
     }
     agent->shared.lost_us = lost_us;
-    att_coverage_t coverage;
-    att_node_coverage(agent->node, &coverage);
+    att_peers_fates(agent->peers, &coverage);
     att_peers_report(agent->peers, rows, count, &coverage, agent->records, last);
     if (agent->exporter == NULL)
         return;
@@ -357,7 +359,7 @@ uint64_t att_agent_round(struct att_agent *agent)
     att_pace_round_t round = {.now_ns = now_ns,
                               .fullest = att_node_fullest(agent->node),
                               .messages = messages,
-                              .searching = wanted,
+                              .searching = wanted && !agent->config->observe,
                               .moved = moved};
     uint64_t sleep_ns = att_pace_sleep_ns(&agent->pace, &round, ATT_RING);
     return sleep_ns < patience_ns ? sleep_ns : patience_ns;

@@ -210,7 +210,11 @@ static void flush(att_branch_t *b, uint64_t now_ns)
 static void pass_on(att_branch_t *b, const att_part_t *part)
 {
     att_part_t whole;
-    if (b->below == NULL || att_aggregate_add(b->below, part, &whole) == 0)
+    if (b->below == NULL) {
+        b->group->span->unused += part->ranks;
+        return;
+    }
+    if (att_aggregate_add(b->below, part, &whole) == 0)
         return;
     if (whole.untimed == ATT_UNTIMED_NO && !whole.differs)
         att_voter_note(&b->voter, whole.call, whole.nccl_seq, whole.rank);
@@ -234,7 +238,7 @@ static void on_parts(att_branch_t *b, uint32_t child, const att_message_t *m)
     for (uint32_t i = 0; i < m->count; i++) {
         if (b->leader != NULL)
             att_task_part(b->leader, child, &m->body.part[i]);
-        else if (!leads(b))
+        else
             pass_on(b, &m->body.part[i]);
     }
 }
@@ -267,7 +271,7 @@ void att_branch_message(att_branch_t *b, uint32_t from, const att_message_t *m)
     } else if (m->type == ATT_MESSAGE_OUTCOME && from_above && voter != NULL) {
         att_voter_outcome(voter, m->body.outcome.txn, (att_home_state_t)m->body.outcome.state);
     } else if (child == ATT_TREE_FAN) {
-        return;
+        b->group->span->unused += att_message_records(m);
     } else if (m->type == ATT_MESSAGE_FACTS) {
         b->reported[child] = m->body.facts;
         b->reported_mask |= 1u << child;
@@ -279,6 +283,16 @@ void att_branch_message(att_branch_t *b, uint32_t from, const att_message_t *m)
     } else if (m->type == ATT_MESSAGE_RECORDED && voter != NULL) {
         att_voter_child_recorded(voter, child, m->body.outcome.txn);
     }
+}
+
+void att_branch_coverage(const att_branch_t *b, att_coverage_t *coverage)
+{
+    coverage->waiting += att_message_records(&b->outbox);
+    if (b->below == NULL)
+        return;
+    att_aggregate_fates_t fates = att_aggregate_fates(b->below);
+    coverage->incomplete += fates.lost + fates.late;
+    coverage->waiting += fates.waiting;
 }
 
 void att_branch_step(att_branch_t *b, uint64_t now_ns)

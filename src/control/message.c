@@ -62,3 +62,11 @@ int att_message_read(const void *bytes, uint32_t size, att_message_t *m)
     memcpy(m, bytes, size);
     return att_message_bytes(m) == size ? ATT_OK : -ATT_EINPUT;
 }
+
+uint64_t att_message_records(const att_message_t *message)
+{
+    uint64_t records = 0;
+    for (uint32_t i = 0; message->type == ATT_MESSAGE_PARTS && i < message->count; i++)
+        records += message->body.part[i].ranks;
+    return records;
+}

@@ -68,6 +68,8 @@ typedef struct att_message {
 } att_message_t;
 _Static_assert(sizeof(att_message_t) <= 4096, "a message fits the messenger");
 
+/* Records that its parts stand for. */
+uint64_t att_message_records(const att_message_t *message);
 /* Bytes of it that travel; 0: not a message. */
 uint32_t att_message_bytes(const att_message_t *message);
 /* Copy what came; -ATT_EINPUT: not a message of the right size, or a count beyond its body. */

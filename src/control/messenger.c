@@ -9,8 +9,8 @@
 typedef struct outgoing {
     struct outgoing *next;
     MPI_Request request;
-    uint32_t size;
-    unsigned char bytes[ATT_MESSAGE_BYTES];
+    uint32_t to, size;
+    unsigned char bytes[];
 } outgoing_t;
 
 struct att_messenger {
@@ -18,7 +18,7 @@ struct att_messenger {
     int self, count;
     outgoing_t *sending;          /* in flight */
     outgoing_t *loop, **loop_end; /* to oneself, in order */
-    uint32_t unsent;
+    uint32_t *unsent;             /* to each agent */
     MPI_Request receive;
     unsigned char incoming[ATT_MESSAGE_BYTES];
 };
@@ -43,6 +43,11 @@ int att_messenger_create(struct att_messenger **out, att_error_t *error)
         free(t);
         return att_fail(error, ATT_ESYSTEM, "MPI cannot make the agents' communicator");
     }
+    t->unsent = calloc((size_t)t->count, sizeof *t->unsent);
+    if (t->unsent == NULL) {
+        att_messenger_destroy(t);
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    }
     *out = t;
     return ATT_OK;
 }
@@ -66,6 +71,7 @@ void att_messenger_destroy(struct att_messenger *t)
         free(o);
     }
     MPI_Comm_free(&t->comm);
+    free(t->unsent);
     free(t);
 }
 
@@ -79,19 +85,20 @@ uint32_t att_messenger_count(const struct att_messenger *t)
     return t != NULL ? (uint32_t)t->count : 1;
 }
 
-uint32_t att_messenger_unsent(const struct att_messenger *t)
+uint32_t att_messenger_unsent(const struct att_messenger *t, uint32_t to)
 {
-    return t->unsent;
+    return to < (uint32_t)t->count ? t->unsent[to] : 0;
 }
 
 int att_messenger_send(struct att_messenger *t, uint32_t to, const void *bytes, uint32_t size)
 {
     if (size > ATT_MESSAGE_BYTES || to >= (uint32_t)t->count)
         return -ATT_EINPUT;
-    outgoing_t *o = malloc(sizeof *o);
+    outgoing_t *o = malloc(sizeof *o + size);
     if (o == NULL)
         return -ATT_ENOMEM;
     memcpy(o->bytes, bytes, size);
+    o->to = to;
     o->size = size;
     o->next = NULL;
     if (to == (uint32_t)t->self) {
@@ -106,7 +113,7 @@ int att_messenger_send(struct att_messenger *t, uint32_t to, const void *bytes, 
     }
     o->next = t->sending;
     t->sending = o;
-    t->unsent++;
+    t->unsent[to]++;
     return ATT_OK;
 }
 
@@ -133,7 +140,7 @@ uint32_t att_messenger_poll(struct att_messenger *t, att_message_fn each, void *
             continue;
         }
         *link = o->next;
-        t->unsent--;
+        t->unsent[o->to]--;
         free(o);
     }
     for (;;) {

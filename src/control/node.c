@@ -17,6 +17,7 @@ struct att_node {
     cursor_t members, tasks, lanes;
     uint32_t groups;
     uint32_t fullest;
+    uint64_t unused; /* records without a task or member */
     att_index_list_t members_of[ATT_GROUPS];
     att_index_list_t lanes_of[ATT_TASKS];
     int timing;
@@ -169,6 +170,8 @@ uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn eac
                 if ((record.task < ATT_TASKS && record.member < ATT_MEMBERS) ||
                     record.source == ATT_TIME_MARK)
                     each(context, &record);
+                else
+                    node->unused++;
             }
         }
         before = taken - before;
@@ -259,6 +262,10 @@ void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other)
     sum->answered += other->answered;
     sum->bypassed += other->bypassed;
     sum->streams += other->streams;
+    sum->unused += other->unused;
+    sum->incomplete += other->incomplete;
+    sum->unsent += other->unsent;
+    sum->waiting += other->waiting;
     sum->processes += other->processes;
 }
 
@@ -292,4 +299,5 @@ void att_node_coverage(const struct att_node *node, att_coverage_t *coverage)
     for (uint32_t i = 0; i < lanes; i++)
         coverage->refused += atomic_load(&m->lanes[i].refused);
     coverage->dropped = att_node_dropped(node);
+    coverage->unused = node->unused;
 }

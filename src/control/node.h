@@ -36,6 +36,7 @@ const att_index_list_t *att_node_lanes(const struct att_node *node, uint32_t tas
 /* Take up to about `limit` records from every process's ring, in turns. Returns how many were
  * taken. A mark (ATT_TIME_MARK) has neither task nor member. */
 typedef void (*att_record_fn)(void *context, const att_record_t *record);
+/* Those that name no task or member are not shown to `each` and counted as unused. */
 uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn each, void *context);
 /* Records that the fullest ring held at the last drain. */
 uint32_t att_node_fullest(const struct att_node *node);
@@ -51,11 +52,17 @@ typedef uint32_t (*att_channels_fn)(void *context, uint32_t group);
 uint32_t att_node_channel_ceiling(const struct att_node *node, uint32_t group, uint32_t reserve,
                                   att_channels_fn others, void *context);
 
-/* Coverage counters summed over processes. */
+/* Coverage counters summed over processes, and what became of the records that the agents took:
+ * records = ranks of whole calls at the leaders + unused + incomplete + unsent + waiting (+ what is
+ * under way between agents). */
 typedef struct att_coverage {
     uint64_t decisions, timed, untimed[ATT_UNTIMED_COUNT], frozen, simulated, unseen, dropped;
     uint64_t anomalies, waited, longest_wait_ns, in_doubt, refused;
     uint64_t called, answered, bypassed, streams; /* by the preload */
+    uint64_t unused;     /* the group was not ready on this node, has ended, or is none */
+    uint64_t incomplete; /* another rank's record of the call did not come in time */
+    uint64_t unsent;     /* the next agent of the tree did not take what came before */
+    uint64_t waiting;    /* for the other ranks' records, or to be sent to the next agent */
     uint32_t processes;
 } att_coverage_t;
 void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other);

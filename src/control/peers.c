@@ -31,17 +31,38 @@ struct att_peers {
     att_peers_refuse_fn refuse;
     void *context;
     uint32_t sent;
+    uint64_t unsent_records;
     row_t **rows;
     uint32_t row_count, row_capacity;
     other_t *others;
     uint32_t other_count;
 };
 
+#define UNSENT_MOST 256 /* messages to one agent: 1 MiB */
+
+static bool is_full(void *context, uint32_t to)
+{
+    const struct att_peers *p = context;
+    return att_messenger_unsent(p->messenger, to) >= UNSENT_MOST;
+}
+
+/* An agent that was stopped must not fill the memory of those that send to it. Switches cannot: the
+ * next one begins when the last one is recorded. */
+static bool can_be_spared(const att_message_t *m)
+{
+    return m->type == ATT_MESSAGE_PARTS || m->type == ATT_MESSAGE_REPORT ||
+           (m->type == ATT_MESSAGE_COVERAGE && !m->body.node.last);
+}
+
 static void send_message(void *context, uint32_t to, const att_message_t *m)
 {
     struct att_peers *p = context;
     static att_log_site_t site;
     uint32_t bytes = att_message_bytes(m);
+    if (can_be_spared(m) && is_full(p, to)) {
+        p->unsent_records += att_message_records(m);
+        return;
+    }
     p->sent++;
     if (bytes == 0 || att_messenger_send(p->messenger, to, m, bytes) != ATT_OK)
         att_log_limited(&site, ATT_LOG_ERROR, "a message to agent %u could not be sent", to);
@@ -68,7 +89,7 @@ static void refuse(void *context, uint32_t group, const char *why)
 
 static const att_registry_ops_t registry_ops = {send_message, registry_step};
 static const att_turn_ops_t turn_ops = {grant};
-static const att_span_ops_t span_ops = {send_message, refuse};
+static const att_span_ops_t span_ops = {send_message, refuse, is_full};
 
 int att_peers_create(struct att_messenger *messenger, att_task_shared_t *shared,
                      att_peers_refuse_fn refuse_group, void *context, struct att_peers **out)
@@ -153,6 +174,12 @@ static void on_report(struct att_peers *p, uint32_t from, const att_message_t *m
     memcpy(row->reason, m->body.report.reason, sizeof row->reason);
     row->reason[sizeof row->reason - 1] = '\0';
     row->report.reason = row->reason;
+}
+
+void att_peers_fates(const struct att_peers *p, att_coverage_t *coverage)
+{
+    att_span_coverage(p->span, coverage);
+    coverage->unsent += p->unsent_records;
 }
 
 void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32_t count,

@@ -22,6 +22,8 @@ struct att_span *att_peers_span(struct att_peers *peers);
 /* Receive, send, go on. Returns the number of messages; *busy: something is under way. */
 uint32_t att_peers_step(struct att_peers *peers, uint64_t now_ns, int *busy);
 
+/* Adds what became of the records of groups over several nodes at this agent. */
+void att_peers_fates(const struct att_peers *peers, att_coverage_t *coverage);
 /* Others than agent 0: send rows and coverage to it. `last`: nothing more will come. */
 void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, uint32_t count,
                       const att_coverage_t *coverage, uint64_t records, int last);

@@ -187,7 +187,8 @@ static json_t *coverage_json(const att_coverage_t *c)
     json_t *untimed = json_object();
     for (int i = 1; i < ATT_UNTIMED_COUNT; i++)
         json_object_set_new(untimed, reasons[i], json_integer((json_int_t)c->untimed[i]));
-    return json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I}",
+    return json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I,"
+                     "s:I,s:I,s:I,s:I}",
                      "processes", (json_int_t)c->processes, "decisions", (json_int_t)c->decisions,
                      "timed", (json_int_t)c->timed, "untimed", untimed, "frozen",
                      (json_int_t)c->frozen, "simulated", (json_int_t)c->simulated, "unseen",
@@ -196,7 +197,9 @@ static json_t *coverage_json(const att_coverage_t *c)
                      rounded((double)c->longest_wait_ns * 1e-3), "in_doubt",
                      (json_int_t)c->in_doubt, "refused", (json_int_t)c->refused, "called",
                      (json_int_t)c->called, "answered", (json_int_t)c->answered, "bypassed",
-                     (json_int_t)c->bypassed, "streams", (json_int_t)c->streams);
+                     (json_int_t)c->bypassed, "streams", (json_int_t)c->streams, "unused",
+                     (json_int_t)c->unused, "incomplete", (json_int_t)c->incomplete, "unsent",
+                     (json_int_t)c->unsent, "waiting", (json_int_t)c->waiting);
 }
 
 int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *totals,

@@ -458,6 +458,8 @@ static void on_group(att_spanned_t *g, uint32_t from, const att_message_t *m)
         att_branch_t *b = att_branch_find(g, &m->task);
         if (b != NULL)
             att_branch_message(b, from, m);
+        else
+            g->span->unused += att_message_records(m);
         break;
     }
     }
@@ -466,8 +468,10 @@ static void on_group(att_spanned_t *g, uint32_t from, const att_message_t *m)
 void att_span_message(struct att_span *span, uint32_t from, const att_message_t *m)
 {
     att_spanned_t *g = find_group(span, &m->group);
-    if (g == NULL)
+    if (g == NULL) {
+        span->unused += att_message_records(m);
         return;
+    }
     if (m->type == ATT_MESSAGE_PLACE) {
         on_place(g, from, m);
     } else if (m->type == ATT_MESSAGE_ENDED) {
@@ -541,6 +545,17 @@ void att_span_record(struct att_span *span, const att_record_t *record)
     att_branch_t *b = span->branch_of[record->task];
     if (b != NULL && b->ready && !b->group->ended)
         att_branch_record(b, record);
+    else
+        span->unused++;
+}
+
+void att_span_coverage(const struct att_span *span, att_coverage_t *coverage)
+{
+    coverage->unused += span->unused;
+    for (uint32_t i = 0; i < att_node_group_count(span->node); i++)
+        for (att_branch_t *b = span->groups[i] != NULL ? span->groups[i]->branches : NULL;
+             b != NULL; b = b->next)
+            att_branch_coverage(b, coverage);
 }
 
 /* --- what the agent asks ---------------------------------------------------------------------- */
@@ -581,6 +596,9 @@ void att_span_want(struct att_span *span, uint32_t group, int on)
     att_spanned_t *g = span->groups[group];
     if (g == NULL || !leads(g) || g->wanted == on || g->ended)
         return;
+    for (uint32_t c = 0; c < g->place.child_count && span->ops->is_full != NULL; c++)
+        if (span->ops->is_full(span->context, g->place.children[c]))
+            return; /* the agent comes again */
     g->wanted = on;
     att_message_t m = {.type = ATT_MESSAGE_TIMING};
     m.body.on = (uint32_t)on;

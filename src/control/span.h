@@ -15,6 +15,8 @@ typedef struct att_span_ops {
     void (*send)(void *context, uint32_t to, const att_message_t *message);
     /* The group is not tuned: one line. */
     void (*refuse)(void *context, uint32_t group, const char *why);
+    /* That agent takes no more for now: what can wait is not sent to it. May be NULL. */
+    bool (*is_full)(void *context, uint32_t to);
 } att_span_ops_t;
 
 struct att_span;
@@ -31,6 +33,9 @@ void att_span_message(struct att_span *span, uint32_t from, const att_message_t 
 int att_span_step(struct att_span *span, uint64_t now_ns);
 /* A record of a task that this agent does not lead. */
 void att_span_record(struct att_span *span, const att_record_t *record);
+
+/* Adds what became of the records that it was given (unused, incomplete, waiting). */
+void att_span_coverage(const struct att_span *span, att_coverage_t *coverage);
 
 /* Groups got their place, their way or their end since the last call. */
 int att_span_changed(struct att_span *span);

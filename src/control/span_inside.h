@@ -69,6 +69,7 @@ struct att_span {
     att_spanned_t *groups[ATT_GROUPS]; /* NULL: not over several nodes */
     att_branch_t *branch_of[ATT_TASKS];
     int changed;
+    uint64_t unused;        /* records, also in parts of others, that no branch took */
     att_spanned_t *testing; /* one way at a time */
     uint64_t now_ns;        /* of the last step */
 };
@@ -84,6 +85,8 @@ void att_branch_task(att_branch_t *branch, uint32_t index);
 void att_branch_message(att_branch_t *branch, uint32_t from, const att_message_t *message);
 void att_branch_record(att_branch_t *branch, const att_record_t *record);
 void att_branch_step(att_branch_t *branch, uint64_t now_ns);
+/* Adds the records that it holds, and those of calls that never became whole. */
+void att_branch_coverage(const att_branch_t *branch, att_coverage_t *coverage);
 /* What all ranks of the group report, at the leader: 1 when all do. */
 int att_branch_reported(att_branch_t *branch, att_reported_t *reported);
 void att_branch_free(att_branch_t *branch);

@@ -236,8 +236,10 @@ void att_task_record(struct att_task *t, const att_record_t *record)
 {
     const att_segment_memory_t *memory = att_node_memory(t->shared->node);
     uint32_t rank = memory->members[record->member].rank;
-    if (rank >= t->group->ranks)
+    if (rank >= t->group->ranks) {
+        t->unused++;
         return;
+    }
     /* A call without a time is recorded when it is enqueued, a timed one when it has run: only the
      * latter tell how far the rank's device has come. */
     if (record->untimed == ATT_UNTIMED_NO && record->call + 1 > t->last_call[rank])
@@ -254,8 +256,10 @@ void att_task_record(struct att_task *t, const att_record_t *record)
 
 void att_task_part(struct att_task *t, uint32_t child, const att_part_t *part)
 {
-    if (child >= ATT_TREE_FAN)
+    if (child >= ATT_TREE_FAN) {
+        t->unused += part->ranks;
         return;
+    }
     if (part->untimed == ATT_UNTIMED_NO && part->call + 1 > t->child_low[child])
         t->child_low[child] = part->call + 1;
     take_part(t, part);
@@ -520,4 +524,12 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
         report->tuned = report->status.incumbent;
     if (t->state == ATT_TASK_TUNING || report->status.phase >= ATT_PHASE_SETTLED)
         report->reason = report->status.reason;
+}
+
+void att_task_coverage(const struct att_task *t, att_coverage_t *coverage)
+{
+    att_aggregate_fates_t fates = att_aggregate_fates(t->aggregate);
+    coverage->incomplete += fates.lost + fates.late;
+    coverage->waiting += fates.waiting;
+    coverage->unused += t->unused;
 }

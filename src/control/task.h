@@ -94,5 +94,7 @@ typedef struct att_task_report {
     const char *reason;
 } att_task_report_t;
 void att_task_report(const struct att_task *task, att_task_report_t *report);
+/* Adds what became of the records that it was given (incomplete, waiting). */
+void att_task_coverage(const struct att_task *task, att_coverage_t *coverage);
 
 #endif

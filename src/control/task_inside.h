@@ -23,6 +23,7 @@ struct att_task {
     struct att_aggregate *aggregate;
     uint64_t *last_call; /* per rank, call + 1 of the latest timed record */
     uint64_t samples_seen, calls_seen, disturbed;
+    uint64_t unused; /* records of ranks that the group does not have */
     att_source_t source;
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */

@@ -7,6 +7,7 @@
 struct att_aggregate {
     uint32_t ranks;
     uint64_t lost;
+    att_aggregate_fates_t fates;
     att_part_t window[ATT_AGGREGATE_WINDOW]; /* ranks = 0: empty */
 };
 
@@ -114,13 +115,19 @@ static void merge(att_part_t *into, const att_part_t *part)
 int att_aggregate_add(struct att_aggregate *aggregate, const att_part_t *part, att_part_t *whole)
 {
     att_part_t *slot = &aggregate->window[part->call % ATT_AGGREGATE_WINDOW];
+    att_aggregate_fates_t *fates = &aggregate->fates;
+    fates->added += part->ranks;
     if (slot->ranks != 0 && slot->call != part->call) {
         if (part->call < slot->call) { /* later than the window: its call was counted as lost */
+            fates->late += part->ranks;
             return 0;
         }
         aggregate->lost++;
+        fates->lost += slot->ranks;
+        fates->waiting -= slot->ranks;
         slot->ranks = 0;
     }
+    fates->waiting += part->ranks;
     if (slot->ranks == 0)
         *slot = *part;
     else
@@ -128,8 +135,15 @@ int att_aggregate_add(struct att_aggregate *aggregate, const att_part_t *part, a
     if (slot->ranks < aggregate->ranks)
         return 0;
     *whole = *slot;
+    fates->whole += slot->ranks;
+    fates->waiting -= slot->ranks;
     slot->ranks = 0;
     return 1;
+}
+
+att_aggregate_fates_t att_aggregate_fates(const struct att_aggregate *aggregate)
+{
+    return aggregate->fates;
 }
 
 uint64_t att_aggregate_lost(const struct att_aggregate *aggregate)

@@ -67,6 +67,13 @@ int att_aggregate_add(struct att_aggregate *aggregate, const att_part_t *part, a
 /* Calls that fell out of the window incomplete. */
 uint64_t att_aggregate_lost(const struct att_aggregate *aggregate);
 
+/* Where the ranks' records in the parts are: added = in whole calls + in calls that fell out of the
+ * window + too late for such a call + waiting in the window for the others'. */
+typedef struct att_aggregate_fates {
+    uint64_t added, whole, lost, late, waiting;
+} att_aggregate_fates_t;
+att_aggregate_fates_t att_aggregate_fates(const struct att_aggregate *aggregate);
+
 /* Start to start of a complete call and the next one in microseconds, mean over ranks; negative
  * when they do not follow each other or one has no time. */
 double att_part_interval_us(const att_part_t *whole, const att_part_t *next);

@@ -147,6 +147,38 @@ many_switches=random:trials=60
     wait $first
 }
 
+# bench_agent exits well only when every call and record has exactly one fate (its sums), without an idle minute.
+records() {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    local folder=$ATTUNE_SHM_DIR
+    run env ATTUNE_BENCH_IDLE_S="${idle:-0}" ATTUNE_BENCH_RATE="$1" timeout 60 bench_agent \
+        "$ATTUNE_BUILD/lib/libattune-nccl.so" "$(command -v attuned)" "$CASE_DIR/agent.json"
+    expect_status 0
+    ATTUNE_SHM_DIR=$folder
+}
+count() { grep -o "\"$1\": [0-9.-]*" agent.json | tail -n 1 | sed 's/.*: //; s/\..*//'; }
+
+# bats test_tags=long
+@test "with two agents every record is in a whole call or counted, and an idle agent does not poll" {
+    idle=3 records 100000
+    [ "$(count drained)" -gt 50000 ] || fail "$(count drained) records"
+    # A busy wait takes a whole core, or all that it gets of one. An idle agent looks a hundred times a second.
+    [ "$(grep -o '"most_share": [0-9.e-]*' agent.json | awk '{ print ($2 < 0.05) }')" -eq 1 ] ||
+        fail "$(grep most_share agent.json)"
+}
+
+# bats test_tags=long
+@test "an agent that is stopped: no record is lost uncounted, and nobody's memory grows by it" {
+    export ATTUNE_BENCH_STOP_S=1 ATTUNE_BENCH_STOP
+    for ATTUNE_BENCH_STOP in 0 1; do
+        records 100000
+        [ "$(count drained)" -gt 50000 ] || fail "$(count drained) records"
+        [ "$(count grown_kib)" -lt 8192 ] || fail "$(count grown_kib) KiB"
+        # What the one above did not take.
+        [ "$ATTUNE_BENCH_STOP" -eq 1 ] || [ "$(count unsent)" -gt 0 ] || fail "nothing was held back"
+    done
+}
+
 # kinds RANKS NODES TENSOR PIPELINE ITERATIONS GROUPS: such a job, every group of which comes within 2 % of
 # the optimum of the surface.
 kinds() {

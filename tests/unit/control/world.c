@@ -91,7 +91,7 @@ static void grant(void *context, uint32_t leader, const att_group_key_t *group)
 
 static const att_registry_ops_t registry_ops = {.send = post};
 static const att_turn_ops_t turn_ops = {grant};
-static const att_span_ops_t span_ops = {post, refuse};
+static const att_span_ops_t span_ops = {.send = post, .refuse = refuse};
 
 world_t *world_create(uint32_t nodes)
 {

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 static att_part_t rank_part(uint64_t call, uint64_t start, uint64_t stop)
@@ -61,6 +62,38 @@ static void calls_may_interleave_and_get_lost(void **state)
     att_aggregate_destroy(a);
 }
 
+/* Every record has one fate, whatever order they come in and whatever is missing. */
+static void every_record_is_accounted_for(void **state)
+{
+    (void)state;
+    enum { RANKS = 3, CALLS = 3 * ATT_AGGREGATE_WINDOW };
+    struct att_aggregate *a;
+    assert_int_equal(att_aggregate_create(RANKS, &a), ATT_OK);
+    att_part_t whole;
+    uint64_t given = 0, wholes = 0;
+    unsigned seed = 3;
+    for (uint64_t call = 0; call < CALLS; call++)
+        for (uint32_t r = 0; r < RANKS; r++) {
+            /* A tenth never comes, some come far too late. */
+            int fate = rand_r(&seed) % 100;
+            if (fate < 10)
+                continue;
+            uint64_t of = fate < 15 && call > 2 * ATT_AGGREGATE_WINDOW
+                              ? call - 2 * ATT_AGGREGATE_WINDOW
+                              : call;
+            att_part_t p = rank_part(of, 1, 2);
+            given++;
+            wholes += (uint64_t)att_aggregate_add(a, &p, &whole);
+        }
+    att_aggregate_fates_t fates = att_aggregate_fates(a);
+    assert_int_equal(fates.added, given);
+    assert_int_equal(fates.added, fates.whole + fates.lost + fates.late + fates.waiting);
+    assert_int_equal(fates.whole, RANKS * wholes);
+    assert_true(fates.lost > 0 && fates.late > 0 && fates.waiting > 0);
+    assert_true(fates.waiting <= (RANKS - 1) * ATT_AGGREGATE_WINDOW);
+    att_aggregate_destroy(a);
+}
+
 static void one_untimed_rank_spoils_the_sample(void **state)
 {
     (void)state;
@@ -107,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_peers_do_not_count),
         cmocka_unit_test(calls_may_interleave_and_get_lost),
+        cmocka_unit_test(every_record_is_accounted_for),
         cmocka_unit_test(one_untimed_rank_spoils_the_sample),
         cmocka_unit_test(disagreement_is_seen),
         cmocka_unit_test(reduction_rule),
