@@ -65,6 +65,10 @@ const att_option_row_t att_option_rows[] = {
      NULL, 0, 1e3 * YEAR_S,
      "a call whose decision cannot be reached for this long fails, in milliseconds", "Safety"},
 
+    {"graphs", "ATTUNE_GRAPHS", ATT_OPTION_BOOL, ATT_FOR_RUN, FIELD(graphs), "yes", NULL, NULL, 0,
+     0,
+     "the job may capture CUDA graphs; with --no-graphs NCCL 2.27, which does not tell, is tuned",
+     "Safety"},
     {"preload", "ATTUNE_PRELOAD", ATT_OPTION_CHOICE, ATT_FOR_RUN, FIELD(preload), "auto", "WHEN",
      "auto|on|off", 0, 0,
      "preload the hook into the command besides naming it to NCCL as plugin; auto: when an option "

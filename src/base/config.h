@@ -33,6 +33,7 @@ typedef struct att_config {
     int64_t max_channels; /* --max-channels: never more channels than this, 0 = the device decides */
     int64_t reserve_units; /* --reserve-sms: SMs kept free of channels on each device, default 4 */
     bool search_each;   /* --search-each: groups of one kind do not take over a winner */
+    bool graphs;        /* --no-graphs: the job captures no CUDA graph */
     bool observe;       /* --observe: count and time, change nothing */
     char *quarantine;   /* --quarantine RUN: leave out what was on trial at its end */
     char *apply;        /* --apply RUN: use a finished run's settings, do not search */

@@ -62,7 +62,7 @@ json_t *att_info_json(const att_config_t *config)
         json_array_append_new(options, option_json(config, &att_option_rows[i]));
     return json_pack("{s:i,s:s,s:{s:i,s:i,s:s,s:s},s:o,s:o}", "version", 1, "attune",
                      ATTUNE_VERSION, "abi", "strategy", (int)ATT_STRATEGY_ABI, "segment",
-                     (int)ATT_SEGMENT_LAYOUT, "nccl_tuner", "v5 v6", "nccl_profiler", "v5 v6",
+                     (int)ATT_SEGMENT_LAYOUT, "nccl_tuner", "v2 v3 v4 v5 v6", "nccl_profiler", "v4 v5 v6",
                      "paths", paths_json(config), "options", options);
 }
 
@@ -95,7 +95,7 @@ static void print_text(const att_config_t *config)
 {
     att_places_t places;
     printf("attune %s\n", ATTUNE_VERSION);
-    printf("  strategy ABI %u, segment layout %u, NCCL tuner v5 v6, NCCL profiler v5 v6\n\n",
+    printf("  strategy ABI %u, segment layout %u, NCCL tuner v2 to v6, NCCL profiler v4 to v6\n\n",
            ATT_STRATEGY_ABI, ATT_SEGMENT_LAYOUT);
     if (att_places_find(&places, NULL) == ATT_OK) {
         char *strategies = att_plugin_path(config->plugin_path);

@@ -128,6 +128,8 @@ int att_job_environment_set(const att_places_t *places, const att_config_t *conf
     if (rc == ATT_OK && config->node[0] != '\0')
         rc = set("ATTUNE_NODE", config->node, error);
     if (rc == ATT_OK)
+        rc = set("ATTUNE_GRAPHS", config->graphs ? "yes" : "no", error);
+    if (rc == ATT_OK)
         rc = set_connect(error);
     if (rc == ATT_OK)
         rc = set_preload(places, config, error);

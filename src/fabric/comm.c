@@ -4,6 +4,7 @@
 #include "fabric/error.h"
 #include "fabric/plugin.h"
 #include "fabric/report.h"
+#include "fabric/version.h"
 #include "surface/surface.h"
 
 #include <stdio.h>
@@ -50,6 +51,8 @@ static ncclResult_t ceiling_of(const att_model_setup_t *setup, int *ceiling)
     *ceiling = setup ? att_surface_info(setup->surface)->channels_ceiling : CEILING;
     if (text && *text)
         *ceiling = atoi(text);
+    if (att_fabric_version() < 22501)
+        *ceiling = at_most(*ceiling, 32); /* MAXCHANNELS */
     if (*ceiling < 1 || *ceiling > ATT_ARENA_CHANNELS)
         return att_fabric_error(ncclInvalidUsage, "%d channels, but 1 to %d are possible", *ceiling,
                                 ATT_ARENA_CHANNELS);
@@ -70,6 +73,7 @@ static void choose_channels(struct ncclComm *comm, const att_comm_wish_t *wish, 
     int channels = least > DEFAULT_CHANNELS ? least : DEFAULT_CHANNELS;
     comm->decider.default_channels = at_most(channels, comm->decider.channels);
     comm->decider.default_chunk = DEFAULT_CHUNK;
+    comm->decider.algorithms = att_fabric_version() < 22304 ? ATT_ALGORITHMS - 1 : ATT_ALGORITHMS;
 }
 
 static ncclResult_t attach(struct ncclComm *comm, const att_comm_wish_t *wish,

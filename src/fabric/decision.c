@@ -36,6 +36,8 @@ static void fill_table(const att_decider_t *decider, const att_task_t *task, siz
     uint32_t pairs = decider->surface ? att_surface_pairs(decider->surface, task->function)
                                       : att_cost_pairs(task->function);
     pairs &= decider->pairs.allowed[task->function];
+    if (decider->algorithms <= ATT_ALGORITHM_PAT)
+        pairs &= ATT_PAIR_BIT(ATT_ALGORITHM_PAT, 0) - 1;
     for (int a = 0; a < ATT_ALGORITHMS; a++) {
         for (int p = 0; p < ATT_PROTOCOLS; p++) {
             table[a][p] = -1.0f;
@@ -118,7 +120,7 @@ ncclResult_t att_decision_choose(const att_decider_t *decider, att_task_t *task,
     if (decider->tuner) {
         ncclResult_t result = decider->tuner->getCollInfo(
             decider->tuner_context, task->function, bytes, pipe_ops, (float **)table,
-            ATT_ALGORITHMS, ATT_PROTOCOLS, 0, &channels);
+            decider->algorithms, ATT_PROTOCOLS, 0, &channels);
         if (result != ncclSuccess)
             return att_fabric_error(result, "%s of %zu bytes: the tuner's getCollInfo failed", name,
                                     bytes);

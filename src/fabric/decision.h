@@ -18,6 +18,7 @@ struct att_surface;
 /* What decisions of one communicator depend on. */
 typedef struct att_decider {
     int ranks;
+    int algorithms;       /* rows of the cost table: 6 before 2.23, which has no PAT, else 7 */
     int channels;         /* comm->nChannels */
     int default_channels; /* real mode: what the fabric uses by itself */
     size_t default_chunk; /* real mode, Ring and Tree with Simple, bytes */

@@ -5,6 +5,7 @@
 #include "fabric/error.h"
 #include "fabric/plugin.h"
 #include "fabric/signal.h"
+#include "fabric/version.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -229,10 +230,11 @@ static void start_group(att_profile_t *profile, int depth)
     api.phase = API_STARTED;
 }
 
-/* A Broadcast waits in NCCL's queue for AllGatherV and loses its mask on the way (enqueue.cc). */
+/* Since 2.29.2 a Broadcast waits in NCCL's queue for AllGatherV and loses its mask on the way
+ * (enqueue.cc). */
 static bool broadcast_is_timed(void)
 {
-    return att_plugin_getenv_int("NCCL_ALLGATHERV_ENABLE", 1) == 0;
+    return att_fabric_version() < 22902 || att_plugin_getenv_int("NCCL_ALLGATHERV_ENABLE", 1) == 0;
 }
 
 void att_event_call(att_profile_t *profile, att_task_t *task, int depth, size_t count,

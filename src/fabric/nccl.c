@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "fabric/error.h"
 #include "fabric/group.h"
+#include "fabric/version.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ EXPORT(ncclResult_t, GetVersion, int *version)
 {
     if (!version)
         return no_pointer("ncclGetVersion");
-    *version = NCCL_VERSION_CODE;
+    *version = att_fabric_version();
     return ncclSuccess;
 }
 

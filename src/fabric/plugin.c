@@ -1,9 +1,12 @@
 #include "fabric/plugin.h"
 
 #include "fabric/error.h"
+#include "fabric/plugin_old.h"
+#include "fabric/version.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,27 +19,40 @@ typedef enum att_plugin_state {
     PLUGIN_FAILED = 2
 } att_plugin_state_t;
 
+/* From which NCCL on a symbol is looked for; newest first, {0} ends the list. */
+typedef struct att_abi {
+    int number, since;
+} att_abi_t;
+
 typedef struct att_plugin {
     const char *kind;     /* "tuner" */
     const char *variable; /* "NCCL_TUNER_PLUGIN" */
-    const char *symbols[2];
+    const char *stem;     /* of its symbols: "ncclTunerPlugin_v" */
+    const att_abi_t *abis;
     att_plugin_state_t state;
     void *library;
     const void *symbol;
-    int version; /* index into symbols */
+    int abi;
     int references;
 } att_plugin_t;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* src/plugin of each version; profilers before 4 have other shapes and no GPU times: not called. */
+static const att_abi_t tuner_abis[] = {{6, 23003}, {5, 22803}, {4, 22403},
+                                       {3, 22203}, {2, 22105}, {0, 0}};
+static const att_abi_t profiler_abis[] = {{6, 22902}, {5, 22803}, {4, 22703}, {0, 0}};
+static const att_abi_t env_abis[] = {{2, 23007}, {1, 22807}, {0, 0}};
+
 static att_plugin_t tuner = {.kind = "tuner",
                              .variable = "NCCL_TUNER_PLUGIN",
-                             .symbols = {"ncclTunerPlugin_v6", "ncclTunerPlugin_v5"}};
+                             .stem = "ncclTunerPlugin_v",
+                             .abis = tuner_abis};
 static att_plugin_t profiler = {.kind = "profiler",
                                 .variable = "NCCL_PROFILER_PLUGIN",
-                                .symbols = {"ncclProfiler_v6", "ncclProfiler_v5"}};
-static att_plugin_t environment = {.kind = "env",
-                                   .variable = "NCCL_ENV_PLUGIN",
-                                   .symbols = {"ncclEnvPlugin_v2", "ncclEnvPlugin_v1"}};
+                                .stem = "ncclProfiler_v",
+                                .abis = profiler_abis};
+static att_plugin_t environment = {
+    .kind = "env", .variable = "NCCL_ENV_PLUGIN", .stem = "ncclEnvPlugin_v", .abis = env_abis};
 
 static void *open_library(const char *name)
 {
@@ -75,6 +91,11 @@ static void *find_library(const att_plugin_t *plugin, const char *name)
 static void load(att_plugin_t *plugin, const char *name)
 {
     plugin->state = PLUGIN_FAILED;
+    int oldest = INT_MAX;
+    for (const att_abi_t *abi = plugin->abis; abi->number; abi++)
+        oldest = abi->since;
+    if (att_fabric_version() < oldest)
+        return; /* it does not know this kind */
     if (name && !strcasecmp(name, "none"))
         return;
     plugin->library = find_library(plugin, name);
@@ -83,21 +104,27 @@ static void load(att_plugin_t *plugin, const char *name)
             att_fabric_info("%s: cannot load %s", plugin->variable, name);
         return;
     }
-    for (int v = 0; v < 2; v++) {
-        plugin->symbol = dlsym(plugin->library, plugin->symbols[v]);
+    char symbol[32];
+    for (const att_abi_t *abi = plugin->abis; abi->number; abi++) {
+        if (att_fabric_version() < abi->since)
+            continue;
+        snprintf(symbol, sizeof symbol, "%s%d", plugin->stem, abi->number);
+        plugin->symbol = dlsym(plugin->library, symbol);
         if (plugin->symbol) {
-            plugin->version = v;
+            plugin->abi = abi->number;
             plugin->state = PLUGIN_LOADED;
+            att_fabric_info("%s: using %s of %s", plugin->variable, symbol,
+                            name ? name : "the library");
             return;
         }
     }
-    att_fabric_info("%s: %s has neither %s nor %s", plugin->variable, name ? name : "the library",
-                    plugin->symbols[0], plugin->symbols[1]);
+    att_fabric_info("%s: %s has none of the %s* that this version looks for", plugin->variable,
+                    name ? name : "the library", plugin->stem);
     dlclose(plugin->library);
     plugin->library = NULL;
 }
 
-static const void *acquire(att_plugin_t *plugin, int *version)
+static const void *acquire(att_plugin_t *plugin, int *abi)
 {
     const char *name = att_plugin_getenv(plugin->variable);
     pthread_mutex_lock(&mutex);
@@ -107,7 +134,7 @@ static const void *acquire(att_plugin_t *plugin, int *version)
     if (plugin->state == PLUGIN_LOADED) {
         plugin->references++;
         symbol = plugin->symbol;
-        *version = plugin->version;
+        *abi = plugin->abi;
     }
     pthread_mutex_unlock(&mutex);
     return symbol;
@@ -127,10 +154,10 @@ static void release(att_plugin_t *plugin)
 
 const ncclTuner_v6_t *att_plugin_tuner(bool *has_chunks)
 {
-    int version = 0;
-    const ncclTuner_v6_t *symbol = acquire(&tuner, &version);
-    *has_chunks = symbol && version == 0;
-    return symbol;
+    int abi = 0;
+    const void *symbol = acquire(&tuner, &abi);
+    *has_chunks = symbol && abi >= 6;
+    return att_plugin_wrap_tuner(symbol, abi);
 }
 
 void att_plugin_release_tuner(void)
@@ -140,8 +167,9 @@ void att_plugin_release_tuner(void)
 
 const ncclProfiler_v6_t *att_plugin_profiler(void)
 {
-    int version = 0;
-    return acquire(&profiler, &version);
+    int abi = 0;
+    const void *symbol = acquire(&profiler, &abi);
+    return att_plugin_wrap_profiler(symbol, abi);
 }
 
 void att_plugin_release_profiler(void)
@@ -167,9 +195,11 @@ static void load_environment(void)
     if (environment.state != PLUGIN_LOADED)
         return;
     const ncclEnv_v2_t *plugin = environment.symbol;
-    ncclResult_t result = environment.version == 0
-                              ? plugin->init(2, 30, 7, "", att_fabric_logger)
-                              : ((env_init_v1_fn)(void (*)(void))plugin->init)(2, 30, 7, "");
+    int version = att_fabric_version();
+    uint8_t minor = (uint8_t)(version / 100 % 100), patch = (uint8_t)(version % 100);
+    ncclResult_t result = environment.abi == 2
+                              ? plugin->init(2, minor, patch, "", att_fabric_logger)
+                              : ((env_init_v1_fn)(void (*)(void))plugin->init)(2, minor, patch, "");
     if (result != ncclSuccess) {
         att_fabric_error(result, "the env plugin %s failed to start", plugin->name);
         return;

@@ -3,7 +3,7 @@
  *
  * NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN: a path as given, else libnccl-<kind>-<word>.so;
  * unset: libnccl-<kind>.so; "STATIC_PLUGIN" (or a beginning of it): the program itself; "none". The
- * newest symbol wins (v6, then v5; env v2, then v1). A library is closed with the last communicator
+ * newest symbol that this version knows wins (tuner v6 to v2, profiler v6 to v4, env v2, v1). A library is closed with the last communicator
  * that used it; a failed load is not tried again. NCCL_ENV_PLUGIN is read once, at the first call.
  */
 #ifndef ATT_FABRIC_PLUGIN_H

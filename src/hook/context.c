@@ -81,7 +81,7 @@ att_context_t *att_context_identify(uint64_t comm_id, uint64_t ranks)
 {
     att_context_t *context = arriving;
     arriving = NULL;
-    if (context == NULL || context->comm_id != comm_id || context->ranks != ranks)
+    if (context == NULL || (comm_id != 0 && context->comm_id != comm_id) || context->ranks != ranks)
         return NULL;
     return context;
 }

@@ -26,6 +26,9 @@
 #define ATT_PROBES        16
 #define ATT_BATCH         16 /* decisions of a batch whose chunks can be told apart */
 
+/* First profiler ABI with events of API calls, which tell batches and capture. */
+#define ATT_PROFILER_WITH_CALLS 5
+
 /* Events that give a call its time: KernelCh events hang below Coll events. */
 #define ATT_STAMPS (ATT_EVENT_COLL | ATT_EVENT_KERNEL_CH)
 
@@ -94,7 +97,7 @@ extern att_context_t att_context_idle;
 att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint32_t ranks,
                                   uint32_t rank, int *mask, uint32_t profiler_abi);
 /* Tuner init: the context that the profiler init before on this thread made; NULL when there is
- * none, or for another communicator. */
+ * none, or for another communicator (comm_id 0: not told, the number of ranks decides). */
 att_context_t *att_context_identify(uint64_t comm_id, uint64_t ranks);
 /* Join the node's group: from now on the context decides. False when a table is full. */
 bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi,

@@ -7,9 +7,27 @@
 #include "hook/context.h"
 #include "hook/preload.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+
+int att_tuner_init_idle(void **out, att_nccl_logger_fn logger, const char *why)
+{
+    *out = &att_context_idle;
+    if (att_hook_attach(logger) != NULL)
+        att_hook_say(logger, "a communicator is not tuned: %s", why);
+    return ATT_NCCL_SUCCESS;
+}
+
+/* The user may say that the job has no CUDA graphs (attune run --no-graphs). */
+static bool may_capture(void)
+{
+    const char *graphs = getenv("ATTUNE_GRAPHS");
+    return graphs == NULL || (strcmp(graphs, "no") != 0 && strcmp(graphs, "0") != 0);
+}
 
 int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
                    att_nccl_logger_fn logger, uint32_t abi)
@@ -19,7 +37,7 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     if (hook == NULL || ranks < 2)
         return ATT_NCCL_SUCCESS;
     att_context_t *context = att_context_identify(comm_id, ranks);
-    if (context == NULL)
+    if (context == NULL && comm_id != ATT_COMM_UNTOLD) /* a group needs its hash too */
         context = att_preload_identify(hook, comm_id, (uint32_t)ranks);
     if (context == NULL) {
         att_hook_say(logger,
@@ -28,13 +46,23 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
                      (unsigned long long)comm_id);
         return ATT_NCCL_SUCCESS;
     }
+    /* A trial must not go into a graph, and there stamps would cost a host node at every launch. */
+    if (context->profiler_abi != 0 && context->profiler_abi < ATT_PROFILER_WITH_CALLS &&
+        may_capture()) {
+        att_hook_say(logger,
+                     "communicator %#llx is not tuned: NCCL before 2.28.3 does not tell which "
+                     "calls go into a CUDA graph; --no-graphs says that none do",
+                     (unsigned long long)context->comm_id);
+        return ATT_NCCL_SUCCESS;
+    }
     if (!att_context_join(context, (uint32_t)nodes, abi, logger)) {
         att_hook_say(logger, "communicator %#llx is not tuned: the node's tables are full",
                      (unsigned long long)comm_id);
         return ATT_NCCL_SUCCESS;
     }
     /* Always on: whether a call is captured must be known for every call, on every rank alike. */
-    atomic_fetch_or(context->mask, ATT_EVENT_COLL_API);
+    if (context->profiler_abi >= ATT_PROFILER_WITH_CALLS)
+        atomic_fetch_or(context->mask, ATT_EVENT_COLL_API);
     att_preload_created(context, logger);
     *out = context;
     return ATT_NCCL_SUCCESS;

@@ -10,6 +10,11 @@
 
 #include <stddef.h>
 
+/* Communicators of ABIs 3 and 4, which are not told apart by a hash. */
+#define ATT_COMM_UNTOLD 0
+
+/* A context that changes nothing, with one INFO line that says why. */
+int att_tuner_init_idle(void **context, att_nccl_logger_fn logger, const char *why);
 int att_tuner_init(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
                    att_nccl_logger_fn logger, uint32_t abi);
 

@@ -17,6 +17,7 @@
 static att_decider_t decider(int ranks)
 {
     att_decider_t d = {
+        .algorithms = ATT_ALGORITHMS,
         .ranks = ranks, .channels = 16, .default_channels = 2, .default_chunk = 524288};
     att_pairs_parse(NULL, NULL, &d.pairs);
     return d;

@@ -9,7 +9,8 @@ int fake_mask;
 int fake_log_lines;
 char fake_log_text[512];
 const fake_plugin_t fake_linked = {&ncclTunerPlugin_v5, &ncclTunerPlugin_v6, &ncclProfiler_v5,
-                                   &ncclProfiler_v6};
+                                   &ncclProfiler_v6,    &ncclTunerPlugin_v3, &ncclTunerPlugin_v4,
+                                   &ncclProfiler_v4};
 
 static const char *const functions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter",
                                         "AllReduce"};
@@ -36,11 +37,36 @@ static int load_mask(void)
     return __atomic_load_n(&fake_mask, __ATOMIC_RELAXED);
 }
 
+/* NCCL 2.27: no events of API calls, a Coll event below a Group event that the hook leaves. */
+static void start_event_v4(fake_comm_t *comm, const att_event_v5_t *event, void **handle)
+{
+    att_event_v4_t old = {.type = (uint8_t)event->type, .rank = event->rank};
+    if (event->type == ATT_EVENT_COLL) {
+        old.coll.sequence = event->coll.sequence;
+        old.coll.function = event->coll.function;
+        old.coll.count = event->coll.count;
+        old.coll.datatype = event->coll.datatype;
+        old.coll.channels = event->coll.channels;
+        old.coll.warps = event->coll.warps;
+        old.coll.algorithm = event->coll.algorithm;
+        old.coll.protocol = event->coll.protocol;
+    } else if (event->type == ATT_EVENT_KERNEL_CH) {
+        old.parent = event->parent;
+        old.kernel_ch.channel = event->kernel_ch.channel;
+        old.kernel_ch.time_ns = event->kernel_ch.time_ns;
+    } else {
+        return;
+    }
+    comm->plugin->profiler4->start_event(comm->profiler, handle, &old);
+}
+
 static void *start_event(fake_comm_t *comm, att_event_v5_t *event)
 {
     void *handle = NULL;
     event->rank = comm->rank;
-    if (comm->abi == 5)
+    if (comm->abi < 5)
+        start_event_v4(comm, event, &handle);
+    else if (comm->abi == 5)
         comm->plugin->profiler5->start_event(comm->profiler, &handle, event);
     else
         comm->plugin->profiler6->start_event(comm->profiler, &handle, event);
@@ -51,7 +77,9 @@ void fake_stop(fake_comm_t *comm, void *handle)
 {
     if (handle == NULL)
         return;
-    if (comm->abi == 5)
+    if (comm->abi < 5)
+        comm->plugin->profiler4->stop_event(handle);
+    else if (comm->abi == 5)
         comm->plugin->profiler5->stop_event(handle);
     else
         comm->plugin->profiler6->stop_event(handle);
@@ -73,7 +101,15 @@ void fake_init(fake_comm_t *comm, const fake_plugin_t *plugin, int abi, uint64_t
     comm->costs[ATT_ALGORITHM_RING * 3 + ATT_PROTOCOL_SIMPLE] = 40.0f;
     att_nvl_domains_v5_t domains = {1, ranks, ranks};
     static att_tuner_constants_v5_t constants;
-    if (abi == 5) {
+    if (abi < 5) {
+        comm->no_api = true;
+        plugin->profiler4->init(&comm->profiler, &fake_mask, "comm", id, 1, ranks, rank,
+                                fake_logger);
+        if (abi == 3)
+            plugin->tuner3->init((size_t)ranks, 1, fake_logger, &comm->tuner);
+        else
+            plugin->tuner4->init((size_t)ranks, 1, fake_logger, &comm->tuner);
+    } else if (abi == 5) {
         plugin->profiler5->init(&comm->profiler, id, &fake_mask, "comm", 1, ranks, rank,
                                 fake_logger);
         plugin->tuner5->init(&comm->tuner, id, (size_t)ranks, 1, fake_logger, &domains, &constants);
@@ -86,7 +122,14 @@ void fake_init(fake_comm_t *comm, const fake_plugin_t *plugin, int abi, uint64_t
 
 void fake_destroy(fake_comm_t *comm)
 {
-    if (comm->abi == 5) {
+    if (comm->abi < 5) {
+        if (comm->abi == 3)
+            comm->plugin->tuner3->destroy(comm->tuner);
+        else
+            comm->plugin->tuner4->destroy(comm->tuner);
+        if (comm->profiler != NULL)
+            comm->plugin->profiler4->finalize(comm->profiler);
+    } else if (comm->abi == 5) {
         comm->plugin->tuner5->finalize(comm->tuner);
         if (comm->profiler != NULL)
             comm->plugin->profiler5->finalize(comm->profiler);
@@ -139,18 +182,32 @@ static size_t message_bytes(const fake_comm_t *comm, const fake_op_t *op)
     return op->count * op->element * (all ? (size_t)comm->ranks : 1);
 }
 
+int fake_ask(fake_comm_t *comm, int collective, size_t bytes, float *table, int rows, int *channels)
+{
+    const fake_plugin_t *p = comm->plugin;
+    float **costs = (float **)table;
+    switch (comm->abi) {
+    case 3:
+        return p->tuner3->get_coll_info(comm->tuner, collective, bytes, 1, costs, rows, 3,
+                                        channels);
+    case 4:
+        return p->tuner4->get_coll_info(comm->tuner, collective, bytes, 1, costs, rows, 3, 0,
+                                        channels);
+    case 5:
+        return p->tuner5->get_coll_info(comm->tuner, collective, bytes, 1, costs, rows, 3, 0,
+                                        channels);
+    default:
+        return p->tuner6->get_coll_info(comm->tuner, collective, bytes, 1, costs, rows, 3, 0,
+                                        channels);
+    }
+}
+
 static int ask(fake_comm_t *comm, fake_op_t *op, size_t bytes)
 {
     float table[ATT_PAIR_COUNT];
     int channels = 0;
     memcpy(table, comm->costs, sizeof table);
-    int result = comm->abi == 5
-                     ? comm->plugin->tuner5->get_coll_info(comm->tuner, op->collective, bytes, 1,
-                                                           (float **)table, comm->algorithms, 3, 0,
-                                                           &channels)
-                     : comm->plugin->tuner6->get_coll_info(comm->tuner, op->collective, bytes, 1,
-                                                           (float **)table, comm->algorithms, 3, 0,
-                                                           &channels);
+    int result = fake_ask(comm, op->collective, bytes, table, comm->algorithms, &channels);
     float least = 3.4e38f;
     for (int i = 0; i < comm->algorithms * 3; i++)
         if (table[i] >= 0.0f && table[i] < least) {
@@ -233,7 +290,10 @@ void fake_kernel_stop(fake_comm_t *comm, void *kernel, uint64_t time_ns)
     if (kernel == NULL)
         return;
     att_event_state_v5_t state = {.kernel_ch = {time_ns}};
-    if (comm->abi == 5)
+    att_event_state_v4_t old = {.kernel_ch = {time_ns}};
+    if (comm->abi < 5)
+        comm->plugin->profiler4->record_event_state(kernel, ATT_STATE_KERNEL_CH_STOP, &old);
+    else if (comm->abi == 5)
         comm->plugin->profiler5->record_event_state(kernel, ATT_STATE_KERNEL_CH_STOP, &state);
     else
         comm->plugin->profiler6->record_event_state(kernel, ATT_STATE_KERNEL_CH_STOP, &state);

@@ -4,15 +4,20 @@
  *
  *     begin -> enqueue ... -> prepare -> launch -> end   and, when the "GPU" runs, run
  *
- * ABI 5 is driven with both halves of version 5, 6 with both of version 6. The driver looks at
+ * ABI 5 is driven with both halves of version 5, 6 with both of version 6, tuners 3 and 4 with
+ * profiler 4 (ATTUNE_GRAPHS=no is the caller's). The driver looks at
  * pointers only through the tables, so it can also drive a hook that was loaded with dlopen.
  */
 #ifndef FAKE_NCCL_H
 #define FAKE_NCCL_H
 
 #include "attune/setting.h"
+#include "hook/abi/profiler_v4.h"
 #include "hook/abi/profiler_v5.h"
 #include "hook/abi/profiler_v6.h"
+#include "hook/abi/tuner_v2.h"
+#include "hook/abi/tuner_v3.h"
+#include "hook/abi/tuner_v4.h"
 #include "hook/abi/tuner_v5.h"
 #include "hook/abi/tuner_v6.h"
 
@@ -24,6 +29,9 @@ typedef struct fake_plugin {
     const att_tuner_v6_t *tuner6;
     const att_profiler_v5_t *profiler5;
     const att_profiler_v6_t *profiler6;
+    const att_tuner_v3_t *tuner3;
+    const att_tuner_v4_t *tuner4;
+    const att_profiler_v4_t *profiler4;
 } fake_plugin_t;
 
 /* One collective between enqueue and run. */
@@ -84,6 +92,10 @@ void fake_run(fake_comm_t *comm, fake_op_t *op, uint64_t duration_ns);
 void *fake_kernel_start(fake_comm_t *comm, void *coll, int channel, uint64_t time_ns);
 void fake_kernel_stop(fake_comm_t *comm, void *kernel, uint64_t time_ns);
 void fake_stop(fake_comm_t *comm, void *handle);
+
+/* getCollInfo of the communicator's ABI alone. */
+int fake_ask(fake_comm_t *comm, int collective, size_t bytes, float *table, int rows,
+             int *channels);
 
 /* A lone call from begin to run, float32, `bytes` as the user's buffer (a rank's share for
  * AllGather and ReduceScatter); returns the op as launched. */

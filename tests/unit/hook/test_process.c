@@ -235,7 +235,10 @@ ISOLATED(loaded_and_closed)
         CHECK(library != NULL);
         fake_plugin_t plugin = {
             dlsym(library, "ncclTunerPlugin_v5"), dlsym(library, "ncclTunerPlugin_v6"),
-            dlsym(library, "ncclProfiler_v5"), dlsym(library, "ncclProfiler_v6")};
+            dlsym(library, "ncclProfiler_v5"),    dlsym(library, "ncclProfiler_v6"),
+            dlsym(library, "ncclTunerPlugin_v3"), dlsym(library, "ncclTunerPlugin_v4"),
+            dlsym(library, "ncclProfiler_v4")};
+        CHECK(plugin.tuner3 != NULL && plugin.tuner4 != NULL && plugin.profiler4 != NULL);
         CHECK(plugin.tuner5 != NULL && plugin.tuner6 != NULL);
         CHECK(plugin.profiler5 != NULL && plugin.profiler6 != NULL);
         CHECK(dlsym(library, "att_hook_attach") == NULL);

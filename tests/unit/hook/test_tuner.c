@@ -20,14 +20,6 @@ static att_setting_t setting(int algorithm, int protocol, int channels, uint32_t
     return s;
 }
 
-/* The tuner's answer to one question, outside of any call sequence; -7 is around the table. */
-static int ask_raw(fake_comm_t *comm, int collective, size_t bytes, float *table, int algorithms,
-                   int *channels)
-{
-    return comm->plugin->tuner6->get_coll_info(comm->tuner, collective, bytes, 1, (float **)table,
-                                               algorithms, 3, 0, channels);
-}
-
 ISOLATED(without_an_agent_it_changes_nothing)
 {
     fake_comm_t comm;
@@ -37,7 +29,7 @@ ISOLATED(without_an_agent_it_changes_nothing)
     for (int i = 0; i < 1000; i++) {
         int channels = 0;
         memcpy(table, comm.costs, sizeof table);
-        CHECK_EQUAL(ask_raw(&comm, ALL_REDUCE, 1 << 20, table, 7, &channels), 0);
+        CHECK_EQUAL(fake_ask(&comm, ALL_REDUCE, 1 << 20, table, 7, &channels), 0);
         CHECK_EQUAL(memcmp(table, comm.costs, sizeof table), 0);
         CHECK_EQUAL(channels, 0);
         size_t chunk = 12345;
@@ -82,10 +74,11 @@ ISOLATED(ranks_switch_at_the_same_call)
 }
 
 /* Tables of seven and of six rows, guarded on both sides; only live cells may change. */
-ISOLATED(never_outside_the_table_or_on_ignore)
+static void guarded_tables(int abi)
 {
     fake_comm_t comm;
-    fake_init(&comm, &fake_linked, 6, 0xabc, 2, 0);
+    setenv("ATTUNE_GRAPHS", "no", 1);
+    fake_init(&comm, &fake_linked, abi, 0xabc, 2, 0);
     agent_memory();
     for (int rows = 6; rows <= 7; rows++) {
         float guarded[ATT_PAIR_COUNT + 16];
@@ -97,7 +90,7 @@ ISOLATED(never_outside_the_table_or_on_ignore)
             for (int i = 0; i < rows * 3; i++)
                 table[i] = i % 2 == 0 ? 5.0f : -1.0f;
             int channels = 0;
-            CHECK_EQUAL(ask_raw(&comm, ALL_REDUCE, bytes, table, rows, &channels), 0);
+            CHECK_EQUAL(fake_ask(&comm, ALL_REDUCE, bytes, table, rows, &channels), 0);
             uint32_t task = agent_task(ALL_REDUCE, bytes);
             CHECK_EQUAL(agent_memory()->tasks[task].legal_pairs, rows == 7 ? 0x155555 : 0x15555);
             int written = 0;
@@ -121,15 +114,63 @@ ISOLATED(never_outside_the_table_or_on_ignore)
     for (int i = 0; i < ATT_PAIR_COUNT; i++)
         all_ignore[i] = -1.0f;
     int channels = 0;
-    CHECK_EQUAL(ask_raw(&comm, ALL_REDUCE, 64, all_ignore, 7, &channels), 0);
+    CHECK_EQUAL(fake_ask(&comm, ALL_REDUCE, 64, all_ignore, 7, &channels), 0);
     CHECK_EQUAL(channels, 0);
     for (int i = 0; i < ATT_PAIR_COUNT; i++)
         CHECK(all_ignore[i] == -1.0f);
     /* Collectives that NCCL may have one day. */
-    CHECK_EQUAL(ask_raw(&comm, 5, 64, all_ignore, 7, &channels), 0);
-    CHECK_EQUAL(ask_raw(&comm, -1, 64, all_ignore, 7, &channels), 0);
+    CHECK_EQUAL(fake_ask(&comm, 5, 64, all_ignore, 7, &channels), 0);
+    CHECK_EQUAL(fake_ask(&comm, -1, 64, all_ignore, 7, &channels), 0);
     fake_destroy(&comm);
     CHECK_EQUAL(atomic_load(&agent_memory()->processes[0].simulated), 3);
+}
+
+ISOLATED(never_outside_the_table_or_on_ignore)
+{
+    guarded_tables(6);
+}
+
+ISOLATED(nor_with_abi_5)
+{
+    guarded_tables(5);
+}
+
+ISOLATED(nor_with_abi_4)
+{
+    guarded_tables(4);
+}
+
+ISOLATED(nor_with_abi_3)
+{
+    guarded_tables(3);
+}
+
+/* ABI 2 has no table: nothing is answered. */
+ISOLATED(abi_2_answers_nothing)
+{
+    void *context = NULL;
+    CHECK_EQUAL(ncclTunerPlugin_v2.init(2, 1, fake_logger, &context), 0);
+    CHECK(strstr(fake_log_text, "no cost table") != NULL);
+    int algorithm = -1, protocol = -1, channels = 0;
+    CHECK_EQUAL(ncclTunerPlugin_v2.get_coll_info(context, ALL_REDUCE, 1 << 20, 1, 1, 1, &algorithm,
+                                                 &protocol, &channels),
+                0);
+    CHECK_EQUAL(algorithm, -1);
+    CHECK_EQUAL(protocol, -1);
+    CHECK_EQUAL(channels, 0);
+    CHECK_EQUAL(ncclTunerPlugin_v2.destroy(context), 0);
+}
+
+/* Profiler 4 does not tell which calls go into a graph: without the user's word nothing is done. */
+ISOLATED(nothing_where_capture_is_not_told)
+{
+    fake_comm_t comm;
+    fake_init(&comm, &fake_linked, 4, 0xabc, 2, 0);
+    CHECK(strstr(fake_log_text, "--no-graphs") != NULL);
+    CHECK_EQUAL(fake_mask, 0);
+    fake_call(&comm, ALL_REDUCE, 4096, 100);
+    fake_destroy(&comm);
+    CHECK_EQUAL(atomic_load(&agent_memory()->header.task_count), 0);
 }
 
 /* No local fallback: what cannot be applied must not launch. */
@@ -364,6 +405,11 @@ int main(void)
         cmocka_unit_test(without_an_agent_it_changes_nothing),
         cmocka_unit_test(ranks_switch_at_the_same_call),
         cmocka_unit_test(never_outside_the_table_or_on_ignore),
+        cmocka_unit_test(nor_with_abi_5),
+        cmocka_unit_test(nor_with_abi_4),
+        cmocka_unit_test(nor_with_abi_3),
+        cmocka_unit_test(abi_2_answers_nothing),
+        cmocka_unit_test(nothing_where_capture_is_not_told),
         cmocka_unit_test(what_cannot_be_applied_fails),
         cmocka_unit_test(chunks_keep_to_grain_and_limits),
         cmocka_unit_test(a_batch_of_two_keeps_nccls_chunk),
