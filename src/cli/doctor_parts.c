@@ -31,13 +31,16 @@ static void check_switches(att_doctor_t *d)
 
 static void check_variables(att_doctor_t *d)
 {
-    att_error_t error = {""};
-    if (att_job_environment_check(&error) != ATT_OK)
-        att_doctor_add(d, "plugin-variables", ATT_CHECK_FAIL,
-                       "unset it, or chain it as attune-run(1) says", "%s", error.text);
+    const char *tuner = att_job_environment_other("NCCL_TUNER_PLUGIN");
+    const char *profiler = att_job_environment_other("NCCL_PROFILER_PLUGIN");
+    if (tuner == NULL && profiler == NULL)
+        att_doctor_add(d, "plugin-variables", ATT_CHECK_PASS, NULL,
+                       "no other plugin is named to NCCL");
     else
         att_doctor_add(d, "plugin-variables", ATT_CHECK_PASS, NULL,
-                       "NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN are free for attune");
+                       "attune run chains%s%.80s%s%.80s", tuner != NULL ? " tuner " : "",
+                       tuner != NULL ? tuner : "", profiler != NULL ? " profiler " : "",
+                       profiler != NULL ? profiler : "");
 }
 
 static void check_segment(att_doctor_t *d)

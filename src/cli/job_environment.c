@@ -19,20 +19,13 @@ static bool names_attune(const char *value)
 }
 
 static const char *const plugin_variables[] = {"NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"};
+/* Where the hook finds the user's (hook/chain.h, hook/chain_profiler.h). */
+static const char *const chain_variables[] = {"ATTUNE_CHAIN_TUNER", "ATTUNE_CHAIN_PROFILER"};
 
-int att_job_environment_check(att_error_t *error)
+const char *att_job_environment_other(const char *variable)
 {
-    for (size_t i = 0; i < sizeof plugin_variables / sizeof plugin_variables[0]; i++) {
-        const char *value = getenv(plugin_variables[i]);
-        if (value == NULL || value[0] == '\0')
-            continue;
-        if (!names_attune(value))
-            return att_fail(error, ATT_EUSAGE,
-                            "%s is set to '%.100s'; attune cannot be chained with another plugin: "
-                            "unset it",
-                            plugin_variables[i], value);
-    }
-    return ATT_OK;
+    const char *value = getenv(variable);
+    return value != NULL && value[0] != '\0' && !names_attune(value) ? value : NULL;
 }
 
 static int set(const char *name, const char *value, att_error_t *error)
@@ -53,6 +46,21 @@ static int set_fabric(const att_places_t *places, const att_config_t *config, at
         rc = set("ATTUNE_FABRIC_SURFACE", config->surface, error);
     if (rc == ATT_OK)
         rc = set("ATTUNE_FABRIC_LOAD", config->load, error);
+    return rc;
+}
+
+/* The user's own plugin goes behind attune's, unless the user has chained one already. */
+static int set_plugins(const att_places_t *places, att_error_t *error)
+{
+    int rc = ATT_OK;
+    for (size_t i = 0; rc == ATT_OK && i < sizeof plugin_variables / sizeof plugin_variables[0];
+         i++) {
+        const char *other = att_job_environment_other(plugin_variables[i]);
+        if (other != NULL && getenv(chain_variables[i]) == NULL)
+            rc = set(chain_variables[i], other, error);
+        if (rc == ATT_OK)
+            rc = set(plugin_variables[i], places->hook, error);
+    }
     return rc;
 }
 
@@ -113,10 +121,7 @@ bool att_job_environment_preloads(const att_config_t *config)
 int att_job_environment_set(const att_places_t *places, const att_config_t *config,
                             const att_job_folder_t *folder, att_error_t *error)
 {
-    int rc = ATT_OK;
-    for (size_t i = 0; rc == ATT_OK && i < sizeof plugin_variables / sizeof plugin_variables[0];
-         i++)
-        rc = set(plugin_variables[i], places->hook, error);
+    int rc = set_plugins(places, error);
     if (rc == ATT_OK)
         rc = set("ATTUNE_RUN_ID", folder->run_id, error);
     if (rc == ATT_OK)

@@ -9,9 +9,9 @@
 #include "cli/places.h"
 #include "cli/job_folder.h"
 
-/* -ATT_EUSAGE when the user's own environment already names another tuner or profiler plugin:
- * attune does not chain to it. */
-int att_job_environment_check(att_error_t *error);
+/* The plugin of another that the user has named in NCCL_TUNER_PLUGIN or NCCL_PROFILER_PLUGIN; NULL
+ * when none, or attune's. */
+const char *att_job_environment_other(const char *variable);
 
 /* True when the hook is to be preloaded. */
 bool att_job_environment_preloads(const att_config_t *config);

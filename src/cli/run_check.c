@@ -1,6 +1,5 @@
 #include "cli/run_check.h"
 
-#include "cli/job_environment.h"
 #include "cli/tasks_file.h"
 #include "search/strategy_host.h"
 #include "surface/surface.h"
@@ -115,9 +114,7 @@ static int check_quarantine(att_config_t *config, att_error_t *error)
 
 int att_run_check(att_config_t *config, att_places_t *places, att_error_t *error)
 {
-    int rc = att_job_environment_check(error);
-    if (rc == ATT_OK)
-        rc = check_strategy(config, error);
+    int rc = check_strategy(config, error);
     if (rc == ATT_OK)
         rc = check_fabric(config, error);
     if (rc == ATT_OK)

@@ -1,22 +1,33 @@
 #include "hook/abi/tuner_v4.h"
 
+#include "hook/chain.h"
 #include "hook/tuner.h"
 
 static int init(size_t ranks, size_t nodes, att_nccl_logger_fn logger, void **context)
 {
-    return att_tuner_init(context, ATT_COMM_UNTOLD, ranks, nodes, logger, 4);
+    const att_tuner_start_t start = {
+        .abi = 4, .comm_id = ATT_COMM_UNTOLD, .ranks = ranks, .nodes = nodes, .logger = logger};
+    return att_chain_init(context, &start);
 }
 
 static int get_coll_info(void *context, int collective, size_t bytes, int pipe_ops, float **table,
                          int algorithms, int protocols, int registered, int *channels)
 {
-    return att_tuner_decide(context, collective, bytes, (float *)table, algorithms, protocols,
-                            channels);
+    const att_tuner_question_t question = {
+        .collective = collective,
+        .bytes = bytes,
+        .pipe_ops = pipe_ops,
+        .table = (float *)table,
+        .algorithms = algorithms,
+        .protocols = protocols,
+        .registered = registered,
+    };
+    return att_chain_decide(context, &question, channels);
 }
 
 static int destroy(void *context)
 {
-    return att_tuner_finalize(context);
+    return att_chain_finalize(context);
 }
 
 __attribute__((visibility("default"))) const att_tuner_v4_t ncclTunerPlugin_v4 = {

@@ -21,27 +21,22 @@ static int clear(void **state)
     return 0;
 }
 
-static void other_plugins_are_refused(void **state)
+static void other_plugins_are_seen(void **state)
 {
-    att_error_t e = {""};
-    assert_int_equal(att_job_environment_check(&e), ATT_OK);
+    assert_null(att_job_environment_other("NCCL_TUNER_PLUGIN"));
     setenv("NCCL_TUNER_PLUGIN", "", 1);
-    assert_int_equal(att_job_environment_check(&e), ATT_OK);
-    setenv("NCCL_TUNER_PLUGIN", "/elsewhere/libattune-nccl.so", 1);
-    setenv("NCCL_PROFILER_PLUGIN", "libattune-nccl.so", 1);
-    assert_int_equal(att_job_environment_check(&e), ATT_OK);
-    setenv("NCCL_PROFILER_PLUGIN", "attune", 1);
-    assert_int_equal(att_job_environment_check(&e), ATT_OK);
-    setenv("NCCL_PROFILER_PLUGIN", "inspector", 1);
-    assert_int_equal(att_job_environment_check(&e), -ATT_EUSAGE);
-    assert_non_null(strstr(e.text, "NCCL_PROFILER_PLUGIN"));
-    assert_non_null(strstr(e.text, "'inspector'"));
-    assert_non_null(strstr(e.text, "unset it"));
-    setenv("NCCL_TUNER_PLUGIN", "none", 1);
-    assert_int_equal(att_job_environment_check(&e), -ATT_EUSAGE);
-    assert_non_null(strstr(e.text, "NCCL_TUNER_PLUGIN"));
-    setenv("NCCL_TUNER_PLUGIN", "/a/libattune-nccl.so/other.so", 1);
-    assert_int_equal(att_job_environment_check(&e), -ATT_EUSAGE);
+    assert_null(att_job_environment_other("NCCL_TUNER_PLUGIN"));
+    static const char *const own[] = {"/elsewhere/libattune-nccl.so", "libattune-nccl.so",
+                                      "attune"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        setenv("NCCL_TUNER_PLUGIN", own[i], 1);
+        assert_null(att_job_environment_other("NCCL_TUNER_PLUGIN"));
+    }
+    static const char *const others[] = {"inspector", "none", "/a/libattune-nccl.so/other.so"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        setenv("NCCL_TUNER_PLUGIN", others[i], 1);
+        assert_string_equal(att_job_environment_other("NCCL_TUNER_PLUGIN"), others[i]);
+    }
 }
 
 static void apply_to_job(const char *fabric)
@@ -57,6 +52,21 @@ static void apply_to_job(const char *fabric)
     if (att_job_environment_set(&places, &config, &folder, &e) != ATT_OK)
         fail_msg("%s", e.text);
     att_config_free(&config);
+}
+
+static void other_plugins_are_chained(void **state)
+{
+    unsetenv("ATTUNE_CHAIN_PROFILER");
+    setenv("NCCL_TUNER_PLUGIN", "ofi", 1);
+    setenv("NCCL_PROFILER_PLUGIN", "attune", 1);
+    apply_to_job("none");
+    assert_string_equal(getenv("NCCL_TUNER_PLUGIN"), "/x/libattune-nccl.so");
+    assert_string_equal(getenv("ATTUNE_CHAIN_TUNER"), "ofi");
+    assert_null(getenv("ATTUNE_CHAIN_PROFILER"));
+    setenv("NCCL_TUNER_PLUGIN", "other", 1);
+    apply_to_job("none"); /* the user's own word stands */
+    assert_string_equal(getenv("ATTUNE_CHAIN_TUNER"), "ofi");
+    unsetenv("ATTUNE_CHAIN_TUNER");
 }
 
 static void apply_preload(const char *when, const char *hook, int expected)
@@ -127,7 +137,8 @@ static void with_fabric(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(other_plugins_are_refused, clear),
+        cmocka_unit_test_setup(other_plugins_are_seen, clear),
+        cmocka_unit_test_setup(other_plugins_are_chained, clear),
         cmocka_unit_test_setup(preload_is_asked_for, clear),
         cmocka_unit_test_setup(without_fabric, clear),
         cmocka_unit_test_setup(with_fabric, clear),
