@@ -10,14 +10,14 @@ needs_parts() {
     export STUB_LOG=$PWD/stub.log
 }
 
-# tuned PLUGIN [option...]
+# tuned PLUGIN [option...]; $calls calls each way
 tuned() {
     local plugin=$1
     shift
     rm -rf run stub.log
     NCCL_TUNER_PLUGIN=$plugin NCCL_DEBUG=INFO run attune run --quiet --run-dir run --max-cost 0 \
         --strategy random:trials=10 --fabric model --surface a40-nvlink-8-allgather "$@" -- \
-        attune bench allgather -b 4M -e 4M -t 8 -n 300
+        attune bench allgather -b 4M -e 4M -t 8 -n "${calls:-200}"
     expect_status 0
     expect_output '# Out of bounds values : 0 OK'
     jq -e '.mismatches == 0' run/fabric-*.json >/dev/null || fail 'ranks differed'
@@ -25,14 +25,14 @@ tuned() {
 
 @test "a tuner of ABI 6 is asked for every call; its choice is the baseline, beaten by the search" {
     needs_parts
-    tuned "$ATTUNE_BUILD/tests/stubs/stub_tuner_v6.so"
+    calls=1000 tuned "$ATTUNE_BUILD/tests/stubs/stub_tuner_v6.so"
     expect_output 'tuner stub \(.*, ncclTunerPlugin_v6\) is asked first'
     [ "$(grep -c '^ranks 8 ' stub.log)" -eq 8 ] || fail "$(cat stub.log)"
     # Every rank was asked for the same number of calls, and for their chunks.
     [ "$(sort -u stub.log | wc -l)" -eq 1 ] || fail "$(cat stub.log)"
     grep -Eq 'questions [0-9]{3,} chunks [0-9]{3,}' stub.log || fail "$(cat stub.log)"
-    jq -e '.tasks[0] | .default.setting.algorithm == "ring" and .default.setting.protocol == "simple" and
-        .default.setting.channels == 1 and .trials >= 5 and
+    jq -e '.tasks[0] | .default.setting.algorithm == "ring" and .default.setting.protocol == "ll" and
+        .default.setting.channels == 2 and .trials >= 5 and
         (.tuned.setting != .default.setting) and .tuned.median_us < .default.median_us' run/tasks.json >/dev/null ||
         fail "$(cat run/tasks.json)"
 }
@@ -41,7 +41,7 @@ tuned() {
     needs_parts
     tuned "$ATTUNE_BUILD/tests/stubs/stub_tuner_v3.so"
     expect_output 'tuner stub \(.*, ncclTunerPlugin_v3\) is asked first'
-    jq -e '.tasks[0] | .default.setting.protocol == "simple" and .default.setting.channels == 1' run/tasks.json >/dev/null ||
+    jq -e '.tasks[0] | .default.setting.protocol == "ll" and .default.setting.channels == 2' run/tasks.json >/dev/null ||
         fail "$(cat run/tasks.json)"
     [ "$(grep -c '^ranks 8 ' stub.log)" -eq 8 ] || fail "$(cat stub.log)"
 }

@@ -1,5 +1,5 @@
 /*
- * A tuner of somebody else: Ring/Simple on 1 channel, which is slow, with ABI 6 in chunks of 65,536 bytes.
+ * A tuner of somebody else: Ring/LL on 2 channels, with ABI 6 in chunks of 4096 bytes: slow.
  * Appends one line for each communicator to the file STUB_LOG: the questions it was asked.
  * STUB_FAIL=init has its init fail.
  */
@@ -32,11 +32,11 @@ static int begin(size_t ranks, void **context)
 static int answer(void *context, float **costs, int protocols, int *channels)
 {
     stub_t *stub = context;
-    float *cell = (float *)costs + ATT_ALGORITHM_RING * protocols + ATT_PROTOCOL_SIMPLE;
+    float *cell = (float *)costs + ATT_ALGORITHM_RING * protocols + ATT_PROTOCOL_LL;
     stub->questions++;
     if (*cell >= 0)
         *cell = 0;
-    *channels = 1;
+    *channels = 2;
     return 0;
 }
 
@@ -87,8 +87,8 @@ static int get_chunk_size(void *context, int collective, size_t bytes, int algor
 {
     stub_t *stub = context;
     stub->chunks++;
-    if (protocol == ATT_PROTOCOL_SIMPLE)
-        *chunk = 65536;
+    if (protocol == ATT_PROTOCOL_LL)
+        *chunk = 4096;
     return 0;
 }
 
