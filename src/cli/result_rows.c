@@ -1,5 +1,7 @@
 #include "cli/result_rows.h"
 
+#include "base/names.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -74,12 +76,54 @@ static int add_row(att_result_rows_t *rows, const att_result_row_t *row)
     return ATT_OK;
 }
 
+/* "all_reduce_perf_mpi" and "AllReduce" are both "allreduce". */
+static void name_collective(const char *word, char name[24])
+{
+    char stem[24];
+    snprintf(stem, sizeof stem, "%.23s", word);
+    char *perf = strstr(stem, "_perf");
+    if (perf != NULL)
+        *perf = '\0';
+    stem[strcspn(stem, " \t\r")] = '\0';
+    int number = att_collective_parse(stem);
+    snprintf(name, 24, "%s", number >= 0 ? att_collective_name(number) : stem);
+}
+
+/* What the lines before a table tell of it. */
+static void read_comment(const char *line, att_result_rows_t *rows, char collective[24])
+{
+    static const char starting[] = "Collective test starting: ", library[] = "nccl-library=";
+    const char *at;
+    int rank, code = 0;
+    char bus[96];
+    if ((at = strstr(line, starting)) != NULL)
+        name_collective(at + sizeof starting - 1, collective);
+    if ((at = strstr(line, library)) != NULL && sscanf(at + sizeof library - 1, "%d", &code) == 1 &&
+        code > 0)
+        snprintf(rows->nccl, sizeof rows->nccl, "%d.%d.%d", code / 10000, code / 100 % 100,
+                 code % 100);
+    if ((at = strstr(line, " iters: ")) != NULL && strncmp(line, "# nThread", 9) == 0) {
+        /* "warmup iters: 1 iters: 20" */
+        const char *next = strstr(at + 1, " iters: ");
+        unsigned iterations = 0;
+        if (sscanf((next != NULL ? next : at) + 8, "%u", &iterations) == 1 && iterations < 1000000)
+            rows->iterations = iterations;
+    }
+    if (sscanf(line, "# Rank %d", &rank) == 1 && rank >= 0 && rank < 1 << 24 &&
+        strstr(line, " device ") != NULL) {
+        if (rank + 1 > rows->ranks)
+            rows->ranks = rank + 1;
+        if (sscanf(strstr(line, " device "), " device %*d %*s %95[^\r\n]", bus) == 1)
+            snprintf(rows->device, sizeof rows->device, "%s", bus);
+    }
+}
+
 static bool read_row(char *line, const table_t *table, att_result_row_t *row)
 {
     char *words[COLUMNS];
     int count = split(line, words);
     double bytes, value;
-    *row = (att_result_row_t){.side = {{.cv = -1}, {.cv = -1}}};
+    *row = (att_result_row_t){.side = {{.cv = -1, .error = -1}, {.cv = -1, .error = -1}}};
     if (count < table->count || !number(words[table->size], &bytes) || bytes < 0 || bytes > 9e18)
         return false;
     row->bytes = (uint64_t)bytes;
@@ -88,6 +132,8 @@ static bool read_row(char *line, const table_t *table, att_result_row_t *row)
     if (table->redop >= 0)
         snprintf(row->redop, sizeof row->redop, "%.15s", words[table->redop]);
     for (int s = 0; s < 2 && table->time[s] >= 0 && table->busbw[s] >= 0; s++) {
+        if (strcmp(words[table->time[s]], "N/A") == 0)
+            continue;
         if (!number(words[table->time[s]], &row->side[s].time_us) ||
             !number(words[table->busbw[s]], &row->side[s].busbw_gbs))
             return false;
@@ -101,6 +147,7 @@ static int parse_text(const char *text, size_t size, att_result_rows_t *rows)
 {
     table_t table = {0};
     bool known = false;
+    char collective[24] = "";
     for (size_t at = 0; at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t length = end != NULL ? (size_t)(end - (text + at)) : size - at;
@@ -109,10 +156,14 @@ static int parse_text(const char *text, size_t size, att_result_rows_t *rows)
             att_result_row_t row;
             memcpy(line, text + at, length);
             line[length] = '\0';
-            if (line[0] == '#')
+            if (line[0] == '#') {
+                read_comment(line, rows, collective);
                 known |= read_header(line, &table);
-            else if (known && read_row(line, &table, &row) && add_row(rows, &row) != ATT_OK)
-                return -ATT_ENOMEM;
+            } else if (known && read_row(line, &table, &row)) {
+                snprintf(row.collective, sizeof row.collective, "%s", collective);
+                if (add_row(rows, &row) != ATT_OK)
+                    return -ATT_ENOMEM;
+            }
         }
         at += length + 1;
     }
@@ -125,12 +176,38 @@ static void read_side(json_t *object, json_t *iterations, att_result_side_t *sid
     side->time_us = json_number_value(json_object_get(object, "time"));
     side->busbw_gbs = json_number_value(json_object_get(object, "bus_bw"));
     side->cv = json_is_number(cv) ? json_number_value(cv) / 100 : -1;
+    side->error = -1;
+}
+
+static void take_text(const json_t *value, char *text, size_t size)
+{
+    if (json_is_string(value))
+        snprintf(text, size, "%s", json_string_value(value));
+}
+
+/* nccl-tests: args, nccl_version; attune bench: provenance. */
+static void read_origin(const json_t *root, att_result_rows_t *rows)
+{
+    json_t *from = json_object_get(root, "provenance");
+    json_int_t ranks = json_integer_value(json_object_get(from, "ranks"));
+    json_int_t iterations = json_integer_value(json_object_get(from, "iterations"));
+    rows->ranks = ranks > 0 && ranks < 1 << 24 ? (int)ranks : 0;
+    rows->iterations = iterations > 0 && iterations < 1000000 ? (uint32_t)iterations : 0;
+    take_text(json_object_get(from, "clock"), rows->clock, sizeof rows->clock);
+    take_text(json_object_get(from, "nccl_version"), rows->nccl, sizeof rows->nccl);
+    take_text(json_object_get(root, "nccl_version"), rows->nccl, sizeof rows->nccl);
+    /* The first word is where the device sits. */
+    const char *device = json_string_value(json_object_get(from, "device"));
+    const char *name = device != NULL && device[0] == '[' ? strchr(device, ' ') : NULL;
+    if (device != NULL)
+        snprintf(rows->device, sizeof rows->device, "%s", name != NULL ? name + 1 : device);
 }
 
 static int parse_json(const json_t *root, att_result_rows_t *rows)
 {
     json_t *results = json_object_get(root, "results"), *result;
     size_t i;
+    read_origin(root, rows);
     json_array_foreach(results, i, result)
     {
         json_t *bytes = json_object_get(result, "size");
@@ -141,6 +218,9 @@ static int parse_json(const json_t *root, att_result_rows_t *rows)
         att_result_row_t row = {.bytes = (uint64_t)json_integer_value(bytes)};
         snprintf(row.type, sizeof row.type, "%.15s", type != NULL ? type : "");
         snprintf(row.redop, sizeof row.redop, "%.15s", redop != NULL ? redop : "");
+        const char *collective = json_string_value(json_object_get(result, "collective"));
+        if (collective != NULL)
+            name_collective(collective, row.collective);
         read_side(json_object_get(result, "out_of_place"),
                   json_object_get(result, "out_of_place_per_iter"), &row.side[0]);
         read_side(json_object_get(result, "in_place"), json_object_get(result, "in_place_per_iter"),
@@ -151,10 +231,49 @@ static int parse_json(const json_t *root, att_result_rows_t *rows)
     return ATT_OK;
 }
 
+static int series_order(const att_result_row_t *x, const att_result_row_t *y)
+{
+    int order = strcmp(x->collective, y->collective);
+    if (order == 0)
+        order = strcmp(x->type, y->type);
+    return order != 0 ? order : strcmp(x->redop, y->redop);
+}
+
 static int by_size(const void *a, const void *b)
 {
     const att_result_row_t *x = a, *y = b;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    int order = series_order(x, y);
+    return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+uint32_t att_result_rows_series(const att_result_rows_t *rows, uint32_t i)
+{
+    uint32_t end = i;
+    while (end < rows->count && series_order(&rows->rows[end], &rows->rows[i]) == 0)
+        end++;
+    return end;
+}
+
+/* Mean of the rounds of a size, and how well it is known. */
+static att_result_side_t average_side(const att_result_rows_t *rows, uint32_t from, uint32_t to,
+                                      int s)
+{
+    att_result_side_t mean = rows->rows[from].side[s];
+    double time = 0, squares = 0, busbw = 0;
+    uint32_t rounds = to - from;
+    for (uint32_t k = from; k < to; k++) {
+        time += rows->rows[k].side[s].time_us / rounds;
+        busbw += rows->rows[k].side[s].busbw_gbs / rounds;
+    }
+    for (uint32_t k = from; k < to; k++)
+        squares += pow(rows->rows[k].side[s].time_us - time, 2);
+    mean.time_us = time;
+    mean.busbw_gbs = busbw;
+    if (rounds > 2 && time > 0)
+        mean.error = sqrt(squares / (rounds - 1) / rounds) / time;
+    else if (mean.cv >= 0 && rows->iterations > 1)
+        mean.error = mean.cv / sqrt((double)rows->iterations * rounds);
+    return mean;
 }
 
 /* Rounds of one size become their mean. */
@@ -163,18 +282,11 @@ static void average(att_result_rows_t *rows)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < rows->count;) {
         uint32_t end = i + 1;
-        while (end < rows->count && rows->rows[end].bytes == rows->rows[i].bytes)
+        while (end < rows->count && by_size(&rows->rows[end], &rows->rows[i]) == 0)
             end++;
         att_result_row_t mean = rows->rows[i];
-        for (int s = 0; s < 2; s++) {
-            double time = 0, busbw = 0;
-            for (uint32_t k = i; k < end; k++) {
-                time += rows->rows[k].side[s].time_us / (end - i);
-                busbw += rows->rows[k].side[s].busbw_gbs / (end - i);
-            }
-            mean.side[s].time_us = time;
-            mean.side[s].busbw_gbs = busbw;
-        }
+        for (int s = 0; s < 2; s++)
+            mean.side[s] = average_side(rows, i, end, s);
         rows->rows[kept++] = mean;
         i = end;
     }
@@ -194,8 +306,10 @@ int att_result_rows_parse(const char *text, size_t size, const char *name, att_r
     }
     if (rows->count == 0) {
         att_result_rows_free(rows);
-        return att_fail(error, ATT_EINPUT,
-                        "%s has no results: expected the output of nccl-tests, or its JSON", name);
+        return att_fail(
+            error, ATT_EINPUT,
+            "%s has no results: expected the output of nccl-tests or attune bench, or its JSON",
+            name);
     }
     qsort(rows->rows, rows->count, sizeof *rows->rows, by_size);
     average(rows);
