@@ -46,6 +46,8 @@ typedef struct att_config {
     bool quiet;         /* --quiet: no progress line, no table */
     char *trace;        /* --trace off|on[:SIZE]|ring:SIZE, ATTUNE_TRACE: see profile/trace_mode.h */
     char *preload;      /* --preload auto|on|off: the hook also stands in front of NCCL's functions */
+    char *counters;     /* --counters off|on|EVENT,...: see docs/counters.md */
+    double counter_budget; /* --counter-budget 0.1%: share of the time that reading them may take */
     char *metrics_file; /* --metrics-file: Prometheus text; "" = metrics.prom in the run folder */
     int64_t metrics_port; /* --metrics-port: the same on 127.0.0.1, 0 = off */
     char *debug_steps;  /* --debug-steps: log each protocol step at this path (tests) */

@@ -3,6 +3,7 @@
 #include "attune/strategy.h"
 #include "base/log.h"
 #include "base/segment.h"
+#include "cli/counters_list.h"
 #include "cli/json_file.h"
 #include "cli/places.h"
 #include "search/plugin.h"
@@ -60,10 +61,12 @@ json_t *att_info_json(const att_config_t *config)
     json_t *options = json_array();
     for (size_t i = 0; i < att_option_row_count; i++)
         json_array_append_new(options, option_json(config, &att_option_rows[i]));
-    return json_pack("{s:i,s:s,s:{s:i,s:i,s:s,s:s},s:o,s:o}", "version", 1, "attune",
+    char papi[240];
+    return json_pack("{s:i,s:s,s:{s:i,s:i,s:s,s:s},s:s,s:o,s:o}", "version", 1, "attune",
                      ATTUNE_VERSION, "abi", "strategy", (int)ATT_STRATEGY_ABI, "segment",
-                     (int)ATT_SEGMENT_LAYOUT, "nccl_tuner", "v2 v3 v4 v5 v6", "nccl_profiler", "v4 v5 v6",
-                     "paths", paths_json(config), "options", options);
+                     (int)ATT_SEGMENT_LAYOUT, "nccl_tuner", "v2 v3 v4 v5 v6", "nccl_profiler",
+                     "v4 v5 v6", "counters", att_counters_papi_text(papi, sizeof papi), "paths",
+                     paths_json(config), "options", options);
 }
 
 static void print_options(const att_config_t *config, FILE *out)
@@ -94,9 +97,11 @@ static void print_path(const char *what, const char *path)
 static void print_text(const att_config_t *config)
 {
     att_places_t places;
+    char papi[240];
     printf("attune %s\n", ATTUNE_VERSION);
-    printf("  strategy ABI %u, segment layout %u, NCCL tuner v2 to v6, NCCL profiler v4 to v6\n\n",
+    printf("  strategy ABI %u, segment layout %u, NCCL tuner v2 to v6, NCCL profiler v4 to v6\n",
            ATT_STRATEGY_ABI, ATT_SEGMENT_LAYOUT);
+    printf("  counters: %s\n\n", att_counters_papi_text(papi, sizeof papi));
     if (att_places_find(&places, NULL) == ATT_OK) {
         char *strategies = att_plugin_path(config->plugin_path);
         printf("Paths\n");
@@ -161,17 +166,19 @@ void att_info_man(FILE *out)
 
 static void print_help(void)
 {
-    printf("Usage: attune info [--json] [--options] [--man]\n\n"
+    printf("Usage: attune info [--json] [--options] [--man] [--counters]\n\n"
            "Show version, ABI versions, where the parts lie, and every option with its variable,\n"
            "default and current value (from the environment).\n\n"
            "  --json     as JSON\n"
            "  --options  the options alone\n"
-           "  --man      the options as the source of the man page's OPTIONS section\n");
+           "  --man      the options as the source of the man page's OPTIONS section\n"
+           "  --counters what can be counted on this machine (of ATTUNE_COUNTERS, or the usual\n"
+           "             events), what a read costs, and what cannot be counted and why\n");
 }
 
 int att_info_main(int argc, char **argv)
 {
-    bool as_json = false, options = false, man = false;
+    bool as_json = false, options = false, man = false, counters = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
@@ -180,8 +187,9 @@ int att_info_main(int argc, char **argv)
         as_json |= strcmp(argv[i], "--json") == 0;
         options |= strcmp(argv[i], "--options") == 0;
         man |= strcmp(argv[i], "--man") == 0;
+        counters |= strcmp(argv[i], "--counters") == 0;
         if (strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--options") != 0 &&
-            strcmp(argv[i], "--man") != 0) {
+            strcmp(argv[i], "--man") != 0 && strcmp(argv[i], "--counters") != 0) {
             att_log(ATT_LOG_ERROR, "no option %.80s; attune info --help lists them", argv[i]);
             return ATT_EUSAGE;
         }
@@ -197,7 +205,9 @@ int att_info_main(int argc, char **argv)
         att_log(ATT_LOG_ERROR, "%s", error.text);
         return -rc;
     }
-    if (as_json) {
+    if (counters) {
+        rc = -att_counters_list(config.counters, stdout);
+    } else if (as_json) {
         json_t *root = att_info_json(&config);
         json_dumpf(options ? json_object_get(root, "options") : root, stdout, JSON_INDENT(1));
         putchar('\n');
@@ -208,5 +218,5 @@ int att_info_main(int argc, char **argv)
         print_text(&config);
     }
     att_config_free(&config);
-    return 0;
+    return -rc;
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/applied.h"
+#include "control/counting.h"
 #include "control/device.h"
 #include "control/exporter.h"
 #include "control/node.h"
@@ -45,6 +46,7 @@ struct att_agent {
     struct att_span *span; /* of peers */
     struct att_timeline *timeline;
     struct att_run_folder *folder;
+    struct att_counting *counting; /* NULL: --counters off */
     struct att_exporter *exporter; /* of the first agent */
     struct att_applied *applied;
     struct att_quarantine *quarantine;
@@ -102,6 +104,9 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
     if (status == ATT_OK)
         status = att_timeline_create(config, agent->node, pinger, att_messenger_self(messenger),
                                      att_messenger_count(messenger), &agent->timeline, error);
+    if (status == ATT_OK)
+        status = att_counting_create(config, agent->node, att_segment_file(agent->segment),
+                                     att_messenger_self(messenger), &agent->counting, error);
     if (status != ATT_OK) {
         att_agent_destroy(agent);
         return status;
@@ -116,6 +121,7 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
                                         .host = host,
                                         .config = config,
                                         .folder = agent->folder,
+                                        .counting = agent->counting,
                                         .applied = agent->applied,
                                         .quarantine = agent->quarantine,
                                         .started_ns = att_clock_ns()};
@@ -209,8 +215,10 @@ static void take_record(void *context, const att_record_t *record)
 {
     struct att_agent *agent = context;
     att_timeline_record(agent->timeline, record);
-    if (record->source == ATT_TIME_MARK)
+    if (record->source == ATT_TIME_MARK) {
+        att_counting_mark(agent->counting, record, att_clock_ns());
         return;
+    }
     agent->records++;
     struct att_task *task = agent->tasks[record->task];
     if (task != NULL)
@@ -348,6 +356,7 @@ uint64_t att_agent_round(struct att_agent *agent)
     set_timing(agent, wanted, others | att_timeline_recording(agent->timeline), now_ns);
     wanted |= under_way | others;
     att_exporter_step(agent->exporter, now_ns);
+    att_counting_step(agent->counting, now_ns);
     uint64_t patience_ns = att_timeline_step(agent->timeline, now_ns);
     if (now_ns - agent->last_report_ns >= REPORT_NS) {
         /* Retired members do not show as new entries: look at the groups now and then. */
@@ -393,6 +402,7 @@ void att_agent_destroy(struct att_agent *agent)
     for (uint32_t i = 0; i < ATT_TASKS; i++)
         att_task_destroy(agent->tasks[i]);
     att_timeline_destroy(agent->timeline);
+    att_counting_destroy(agent->counting);
     att_peers_destroy(agent->peers);
     att_node_destroy(agent->node);
     att_segment_close(agent->segment);

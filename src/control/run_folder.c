@@ -86,7 +86,7 @@ static double rounded(double us)
 }
 
 void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t *task,
-                          const att_trial_t *trial)
+                          const att_trial_t *trial, json_t *counted)
 {
     char group[24];
     group_text(task->hash, group);
@@ -104,6 +104,8 @@ void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t
         "samples_us", samples);
     if (line == NULL)
         return;
+    if (counted != NULL)
+        json_object_set(line, "counters", counted);
     json_dumpf(line, folder->trials, JSON_COMPACT | JSON_REAL_PRECISION(9));
     fputc('\n', folder->trials);
     json_decref(line);

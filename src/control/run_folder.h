@@ -11,14 +11,17 @@
 #include "control/task.h"
 #include "search/optimizer.h"
 
+#include <jansson.h>
+
 struct att_run_folder;
 
 /* Create the folder if needed. -ATT_ESYSTEM with the path when it cannot be written. */
 int att_run_folder_open(const char *path, struct att_run_folder **folder, att_error_t *error);
 void att_run_folder_close(struct att_run_folder *folder); /* NULL is fine */
 
+/* counted: what counters say of it (control/counting.h), NULL = nothing. */
 void att_run_folder_trial(struct att_run_folder *folder, const att_task_report_t *task,
-                          const att_trial_t *trial);
+                          const att_trial_t *trial, json_t *counted);
 /* A list that is about to be voted on, and that it has played out: what has no second line was in
  * force when the run ended (control/quarantine.h). `index` is the task's. */
 void att_run_folder_list(struct att_run_folder *folder, uint32_t index, const att_identity_t *task,

@@ -34,6 +34,7 @@ typedef struct att_task_shared {
     struct att_strategy_host *host;
     const struct att_config *config;
     struct att_run_folder *folder;           /* may be NULL */
+    struct att_counting *counting;           /* may be NULL */
     const struct att_applied *applied;       /* --apply; may be NULL */
     const struct att_quarantine *quarantine; /* --quarantine; may be NULL */
     att_node_turn_t turn;                    /* who may have lists in force on this node */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "control/applied.h"
+#include "control/counting.h"
 #include "control/kind.h"
 #include "control/quarantine.h"
 #include "control/run_folder.h"
@@ -26,11 +27,13 @@ const char *att_task_label(const struct att_task *t, char text[64])
 static void on_trial(void *context, const att_trial_t *trial)
 {
     struct att_task *t = context;
-    if (t->shared->folder == NULL)
-        return;
-    att_task_report_t report;
-    att_task_report(t, &report);
-    att_run_folder_trial(t->shared->folder, &report, trial);
+    json_t *counted = att_counting_trial(t->shared->counting, t->index, trial->number);
+    if (t->shared->folder != NULL) {
+        att_task_report_t report;
+        att_task_report(t, &report);
+        att_run_folder_trial(t->shared->folder, &report, trial, counted);
+    }
+    json_decref(counted);
 }
 
 att_identity_t att_task_identity(const struct att_task *t)
