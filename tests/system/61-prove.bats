@@ -28,7 +28,7 @@ prove() { run timeout -k 5 1100 "$ATTUNE_ROOT/tests/prove/prove" --build "$ATTUN
     expect_output "needs a number, not 'x'"
 }
 
-# bats test_tags=whole
+# bats test_tags=long
 @test "model, simulation and seeded bugs: the whole proof" {
     needs_sim
     command -v spin >/dev/null || skip 'spin is not installed'
@@ -38,6 +38,7 @@ prove() { run timeout -k 5 1100 "$ATTUNE_ROOT/tests/prove/prove" --build "$ATTUN
     expect_status 0
     expect_output '^model 2 agents x 2 ranks: .* errors 0$'
     expect_output '^model 3 agents x 1 rank: .* errors 0$'
+    expect_output '^model 2 agents x 1 rank, no state left out: .* errors 0$'
     expect_output '^model bounded waiting, .* errors 0$'
     expect_output '^schedules [0-9]+ violations 0$'
     [ "$(grep -c '^model with BUG_.*caught' <<<"$output")" -eq 11 ] || fail 'a bug of the model'
