@@ -126,6 +126,8 @@ int att_job_environment_set(const att_places_t *places, const att_config_t *conf
         rc = set("ATTUNE_RUN_ID", folder->run_id, error);
     if (rc == ATT_OK)
         rc = set("ATTUNE_RUN_DIR", folder->path, error);
+    if (rc == ATT_OK && config->metrics_file[0] != '\0')
+        rc = set("ATTUNE_METRICS_FILE", config->metrics_file, error);
     if (rc == ATT_OK)
         rc = set("ATTUNE_SHM_DIR", config->shm_dir, error);
     if (rc == ATT_OK)

@@ -1,5 +1,6 @@
 /* Prometheus text of a run: every family once, labels shielded, no task without its numbers. */
 #include "profile/metrics.h"
+#include "profile/metrics_text.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -118,6 +119,39 @@ static void every_family_has_one_head_and_its_name_in_the_docs(void **state)
     free(text);
 }
 
+/* What is written can be read: every line that is no comment is one sample. */
+static void the_text_reads_back(void **state)
+{
+    char *text = print(att_metrics_print), value[32];
+    const char *at = text, *end = text + strlen(text);
+    att_metrics_sample_t s;
+    int samples = 0, lines = 0, seen = 0;
+    while (att_metrics_text_next(&at, end, &s)) {
+        samples++;
+        if (strncmp(s.name, "attune_info", s.name_length) == 0) {
+            const char *label = s.labels;
+            assert_true(
+                att_metrics_label_next(&label, s.labels + s.labels_length, value, sizeof value));
+            assert_string_equal(value, ATTUNE_VERSION);
+            assert_true(
+                att_metrics_label_next(&label, s.labels + s.labels_length, value, sizeof value));
+            assert_string_equal(value, "a\"b\\c?d?");
+            assert_true(att_metrics_label_next(&label, s.labels + s.labels_length, value, 2));
+            assert_string_equal(value, "n");
+            seen++;
+        } else if (strncmp(s.name, "attune_trials_total", s.name_length) == 0) {
+            assert_float_equal(s.value, 13, 0);
+            assert_int_equal(s.labels_length, 0);
+            seen++;
+        }
+    }
+    for (const char *c = text; *c != '\0'; c = strchr(c, '\n') + 1)
+        lines += *c != '#';
+    assert_int_equal(samples, lines);
+    assert_int_equal(seen, 2);
+    free(text);
+}
+
 static void inspector_names(void **state)
 {
     char *text = print(att_metrics_print_inspector);
@@ -153,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_and_labels),
         cmocka_unit_test(every_family_has_one_head_and_its_name_in_the_docs),
+        cmocka_unit_test(the_text_reads_back),
         cmocka_unit_test(inspector_names),
         cmocka_unit_test(a_file_is_replaced_whole_or_not_at_all),
     };
