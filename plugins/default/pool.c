@@ -12,6 +12,7 @@
 /* Believed before any trial: fewer channels than NCCL takes are slower, small chunks a little. */
 #define CHANNELS_SLOPE 0.25 /* an octave */
 #define CHUNK_SLOPE    0.05
+#define ROUND_SLOPE    0.1 /* an octave of what the channels take at once beyond the message */
 
 static double octaves(uint32_t value)
 {
@@ -50,6 +51,13 @@ static double prior_of(const att_space_t *space, int subspace, const att_setting
         prior += CHANNELS_SLOPE * log2((double)pool_channels(space, u) / x->channels);
     if (x->chunk_bytes > 0 && x->chunk_bytes < u->chunk_max / 8)
         prior += CHUNK_SLOPE * log2(u->chunk_max / 8.0 / x->chunk_bytes);
+    /* A ring passes on a rank's share of the message. */
+    double share = (double)space->bytes;
+    if (x->algorithm == ATT_ALGORITHM_RING && space->ranks > 0)
+        share /= space->ranks;
+    double round = (double)x->channels * x->chunk_bytes;
+    if (round > share && share > 0)
+        prior += ROUND_SLOPE * log2(round / share);
     return prior;
 }
 
