@@ -11,6 +11,7 @@
 #include "search/strategy_host.h"
 
 #include <jansson.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,6 +201,9 @@ int main(int argc, char **argv)
     att_config_t config = {0};
     att_error_t error = {""};
     struct att_strategy_host *host;
+    /* Windows of calls are large and mostly untouched: always from fresh pages, which cost nothing
+     * until they are used, also after earlier worlds were freed. */
+    mallopt(M_MMAP_THRESHOLD, 64 << 10);
     setenv("ATTUNE_STRATEGY", "random:trials=4", 1);
     setenv("ATTUNE_SAMPLES", "2", 1);
     setenv("ATTUNE_MAX_COST", "0", 1);

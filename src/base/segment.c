@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Bytes of the file that carry the liveness locks. */
-enum { LOCK_AGENT = 0, LOCK_HOOK = 1 };
+enum { LOCK_AGENT = 0, LOCK_HOOK = 1, LOCK_PROCESS = 16 /* + its index */ };
 
 struct att_segment {
     struct att_segment *next;
@@ -413,9 +413,30 @@ static bool settle(_Atomic uint32_t *state, int *patience)
     }
 }
 
+/* One that the agent has emptied, CLAIMED now. */
+static uint32_t claim_again(att_segment_memory_t *memory)
+{
+    uint32_t count = att_segment_count(&memory->header.process_count, ATT_PROCESSES);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t empty = ATT_ENTRY_EMPTY;
+        if (!atomic_compare_exchange_strong(&memory->processes[i].state, &empty, ATT_ENTRY_CLAIMED))
+            continue;
+        att_segment_process_t *process = &memory->processes[i];
+        atomic_store(&process->guarded, 0);
+        atomic_store(&process->capturing, 0);
+        /* Counts and helper; what the agent wants of processes stays. */
+        memset((void *)&process->decisions, 0,
+               sizeof *process - offsetof(att_segment_process_t, decisions));
+        return i;
+    }
+    return ATT_NONE;
+}
+
 uint32_t att_segment_add_process(att_segment_memory_t *memory, const char *program)
 {
-    uint32_t index = claim(memory, &memory->header.process_count, ATT_PROCESSES);
+    uint32_t index = claim_again(memory);
+    if (index == ATT_NONE)
+        index = claim(memory, &memory->header.process_count, ATT_PROCESSES);
     if (index == ATT_NONE)
         return ATT_NONE;
     att_segment_process_t *process = &memory->processes[index];
@@ -426,6 +447,23 @@ uint32_t att_segment_add_process(att_segment_memory_t *memory, const char *progr
     att_ring_init(&memory->rings[index]);
     atomic_store_explicit(&process->state, ATT_ENTRY_LIVE, memory_order_release);
     return index;
+}
+
+void att_segment_guard(struct att_segment *segment, uint32_t process)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = LOCK_PROCESS + (off_t)process,
+                         .l_len = 1};
+    if (process < ATT_PROCESSES && fcntl(segment->fd, F_SETLK, &lock) == 0)
+        atomic_store(&segment->memory->processes[process].guarded, 1);
+}
+
+bool att_segment_process_alive(struct att_segment *segment, uint32_t process)
+{
+    return process >= ATT_PROCESSES ||
+           atomic_load(&segment->memory->processes[process].guarded) == 0 ||
+           locked_by_others(segment->fd, LOCK_PROCESS + (int)process);
 }
 
 /* Find-or-create in an append-only table: look at every entry, claim the next one, then look again

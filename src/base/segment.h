@@ -3,7 +3,8 @@
  *
  * The first comer, hook or agent, creates it; it has a fixed size and is never truncated. All
  * tables have fixed capacity and only grow: an entry is claimed with an atomic counter, filled, and
- * published by its `state`; it is retired, never reused. Node identity is the random `node_id`.
+ * published by its `state`; it is retired, never reused, except that of a process that is gone: the
+ * agent empties it and the next process may claim it. Node identity is the random `node_id`.
  *
  * Who writes what:
  *   process   its hook; `timing` by the agent
@@ -13,7 +14,8 @@
  *   lane      one per (task, member): the hook's call counter and the agent's hold bit
  *
  * Liveness is a POSIX record lock on the file: byte 0 exclusive for the agent, byte 1 shared for
- * hooks. A segment that nobody locks is the leftover of a dead run and is replaced.
+ * hooks, byte 16 + n exclusive for process n, which the kernel drops however the process ends. A
+ * segment that nobody locks is the leftover of a dead run and is replaced.
  */
 #ifndef ATT_BASE_SEGMENT_H
 #define ATT_BASE_SEGMENT_H
@@ -46,7 +48,8 @@ typedef enum att_entry_state {
     ATT_ENTRY_FREE = 0,
     ATT_ENTRY_CLAIMED = 1, /* being filled: readers skip it */
     ATT_ENTRY_LIVE = 2,
-    ATT_ENTRY_RETIRED = 3 /* the communicator or process is gone */
+    ATT_ENTRY_RETIRED = 3, /* the communicator or process is gone */
+    ATT_ENTRY_EMPTY = 4    /* of a process: its records and counts were taken, it may be claimed again */
 } att_entry_state_t;
 
 /* Bits of att_segment_member.pinned: the user forced the knob with an NCCL variable. */
@@ -86,6 +89,7 @@ typedef struct att_segment_process {
     int32_t pid;                          /* in the hook's own pid namespace */
     uint64_t started_ns;                  /* att_clock_ns() at attach */
     char program[64];                     /* argv[0]'s last part, for messages */
+    _Atomic uint32_t guarded; /* 1: the process holds the lock of this entry as long as it lives */
     _Alignas(64) _Atomic uint32_t timing; /* written by the agent: 1 = kernel stamps wanted */
     _Atomic uint32_t marks;               /* written by the agent: 1 = iteration marks wanted */
     _Atomic uint32_t capturing;           /* a CUDA graph capture was seen: stamps stay off */
@@ -270,6 +274,10 @@ int att_segment_sweep(const char *directory);
  * They are called outside of the hot path, are lock-free and safe against other processes.
  */
 uint32_t att_segment_add_process(att_segment_memory_t *memory, const char *program);
+/* This process holds the lock of its entry from now on. */
+void att_segment_guard(struct att_segment *segment, uint32_t process);
+/* False when the entry's process is gone, whatever it left there; true when that is not known. */
+bool att_segment_process_alive(struct att_segment *segment, uint32_t process);
 /* Find or create the live group (hash, ranks). */
 uint32_t att_segment_group(att_segment_memory_t *memory, uint64_t hash, uint32_t ranks,
                            uint32_t nodes);

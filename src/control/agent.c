@@ -331,6 +331,12 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
         att_log_limited(&site, ATT_LOG_ERROR, "cannot write %s/tasks.json", agent->config->run_dir);
 }
 
+static bool is_alive(void *context, uint32_t process)
+{
+    struct att_agent *agent = context;
+    return att_segment_process_alive(agent->segment, process);
+}
+
 /* --- loop ------------------------------------------------------------------------------------- */
 
 uint64_t att_agent_round(struct att_agent *agent)
@@ -359,6 +365,11 @@ uint64_t att_agent_round(struct att_agent *agent)
     att_counting_step(agent->counting, now_ns);
     uint64_t patience_ns = att_timeline_step(agent->timeline, now_ns);
     if (now_ns - agent->last_report_ns >= REPORT_NS) {
+        /* A trace names processes by their entries: they stay while one is recorded. */
+        if (!att_timeline_recording(agent->timeline) &&
+            att_node_bury(agent->node, is_alive, agent) > 0)
+            att_log(ATT_LOG_INFO,
+                    "a process of the job is gone without a word: its ranks have left");
         /* Retired members do not show as new entries: look at the groups now and then. */
         for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
             look_at_group(agent, g, now_ns);

@@ -17,7 +17,8 @@ struct att_node {
     cursor_t members, tasks, lanes;
     uint32_t groups;
     uint32_t fullest;
-    uint64_t unused; /* records without a task or member */
+    uint64_t unused;     /* records without a task or member */
+    att_coverage_t gone; /* of processes whose entries were emptied */
     att_index_list_t members_of[ATT_GROUPS];
     att_index_list_t lanes_of[ATT_TASKS];
     int timing;
@@ -44,6 +45,8 @@ void att_index_list_free(att_index_list_t *list)
     *list = (att_index_list_t){0};
 }
 
+static void add_process(const att_segment_memory_t *m, uint32_t p, att_coverage_t *coverage);
+
 int att_node_create(att_segment_memory_t *memory, struct att_node **out)
 {
     struct att_node *node = calloc(1, sizeof *node);
@@ -57,6 +60,10 @@ int att_node_create(att_segment_memory_t *memory, struct att_node **out)
         att_node_destroy(node);
         return -ATT_ENOMEM;
     }
+    /* An earlier agent emptied them. */
+    for (uint32_t p = 0; p < att_segment_count(&memory->header.process_count, ATT_PROCESSES); p++)
+        if (atomic_load(&memory->processes[p].state) == ATT_ENTRY_EMPTY)
+            add_process(memory, p, &node->gone);
     *out = node;
     return ATT_OK;
 }
@@ -269,35 +276,75 @@ void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other)
     sum->processes += other->processes;
 }
 
+static void add_process(const att_segment_memory_t *m, uint32_t p, att_coverage_t *coverage)
+{
+    const att_segment_process_t *process = &m->processes[p];
+    coverage->processes++;
+    coverage->decisions += atomic_load(&process->decisions);
+    coverage->timed += atomic_load(&process->timed);
+    for (int i = 0; i < ATT_UNTIMED_COUNT; i++)
+        coverage->untimed[i] += atomic_load(&process->untimed[i]);
+    coverage->frozen += atomic_load(&process->frozen);
+    coverage->simulated += atomic_load(&process->simulated);
+    coverage->unseen += atomic_load(&process->unseen);
+    coverage->anomalies += atomic_load(&process->anomalies);
+    coverage->waited += atomic_load(&process->waited);
+    coverage->in_doubt += atomic_load(&process->in_doubt);
+    coverage->called += atomic_load(&process->called);
+    coverage->answered += atomic_load(&process->answered);
+    coverage->bypassed += atomic_load(&process->bypassed);
+    coverage->streams += atomic_load(&process->streams);
+    coverage->dropped += atomic_load(&m->rings[p].dropped);
+    uint64_t longest = atomic_load(&process->longest_wait_ns);
+    if (longest > coverage->longest_wait_ns)
+        coverage->longest_wait_ns = longest;
+}
+
 void att_node_coverage(const struct att_node *node, att_coverage_t *coverage)
 {
     const att_segment_memory_t *m = node->memory;
-    memset(coverage, 0, sizeof *coverage);
+    *coverage = node->gone;
     uint32_t count = att_segment_count(&m->header.process_count, ATT_PROCESSES);
-    for (uint32_t p = 0; p < count; p++) {
-        const att_segment_process_t *process = &m->processes[p];
-        coverage->processes++;
-        coverage->decisions += atomic_load(&process->decisions);
-        coverage->timed += atomic_load(&process->timed);
-        for (int i = 0; i < ATT_UNTIMED_COUNT; i++)
-            coverage->untimed[i] += atomic_load(&process->untimed[i]);
-        coverage->frozen += atomic_load(&process->frozen);
-        coverage->simulated += atomic_load(&process->simulated);
-        coverage->unseen += atomic_load(&process->unseen);
-        coverage->anomalies += atomic_load(&process->anomalies);
-        coverage->waited += atomic_load(&process->waited);
-        coverage->in_doubt += atomic_load(&process->in_doubt);
-        coverage->called += atomic_load(&process->called);
-        coverage->answered += atomic_load(&process->answered);
-        coverage->bypassed += atomic_load(&process->bypassed);
-        coverage->streams += atomic_load(&process->streams);
-        uint64_t longest = atomic_load(&process->longest_wait_ns);
-        if (longest > coverage->longest_wait_ns)
-            coverage->longest_wait_ns = longest;
-    }
+    for (uint32_t p = 0; p < count; p++)
+        if (atomic_load(&m->processes[p].state) != ATT_ENTRY_EMPTY)
+            add_process(m, p, coverage);
     uint32_t lanes = att_segment_count(&m->header.lane_count, ATT_LANES);
     for (uint32_t i = 0; i < lanes; i++)
         coverage->refused += atomic_load(&m->lanes[i].refused);
-    coverage->dropped = att_node_dropped(node);
-    coverage->unused = node->unused;
+    coverage->unused += node->unused;
+}
+
+/* --- processes that are gone ------------------------------------------------------------------ */
+
+/* What it has left in its ring is taken. A record that it was writing when it was killed blocks
+ * those behind it: they are lost. */
+static void empty(struct att_node *node, uint32_t p)
+{
+    const att_ring_t *ring = &node->memory->rings[p];
+    add_process(node->memory, p, &node->gone);
+    node->gone.dropped += atomic_load(&ring->head) - atomic_load(&ring->tail);
+    atomic_store(&node->memory->processes[p].state, ATT_ENTRY_EMPTY);
+}
+
+uint32_t att_node_bury(struct att_node *node, att_alive_fn alive, void *context)
+{
+    att_segment_memory_t *m = node->memory;
+    uint32_t buried = 0, count = att_segment_count(&m->header.process_count, ATT_PROCESSES);
+    for (uint32_t p = 0; p < count; p++) {
+        uint32_t state = atomic_load(&m->processes[p].state);
+        if ((state != ATT_ENTRY_LIVE && state != ATT_ENTRY_RETIRED) || alive(context, p))
+            continue;
+        uint32_t members = att_segment_count(&m->header.member_count, ATT_MEMBERS);
+        for (uint32_t i = 0; i < members; i++)
+            if (m->members[i].process == p && atomic_load(&m->members[i].state) == ATT_ENTRY_LIVE) {
+                att_segment_retire_member(m, i);
+                buried += state == ATT_ENTRY_LIVE;
+            }
+        /* Not before its ring was drained once more. */
+        if (state == ATT_ENTRY_LIVE)
+            atomic_store(&m->processes[p].state, ATT_ENTRY_RETIRED);
+        else
+            empty(node, p);
+    }
+    return buried;
 }

@@ -68,4 +68,10 @@ typedef struct att_coverage {
 void att_coverage_add(att_coverage_t *sum, const att_coverage_t *other);
 void att_node_coverage(const struct att_node *node, att_coverage_t *coverage);
 
+/* Retire the members of processes that are gone without having done so (killed), and in the next
+ * round, when their records have been taken, empty their entries for others. Returns how many
+ * members were retired of killed ones. */
+typedef bool (*att_alive_fn)(void *context, uint32_t process);
+uint32_t att_node_bury(struct att_node *node, att_alive_fn alive, void *context);
+
 #endif

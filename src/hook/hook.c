@@ -86,6 +86,7 @@ static bool attach(att_nccl_logger_fn logger)
         att_segment_close(hook.segment);
         return false;
     }
+    att_segment_guard(hook.segment, hook.process_index);
     hook.process = &hook.memory->processes[hook.process_index];
     hook.ring = &hook.memory->rings[hook.process_index];
     bool served = att_segment_agent_alive(hook.segment);

@@ -179,6 +179,35 @@ count() { grep -o "\"$1\": [0-9.-]*" agent.json | tail -n 1 | sed 's/.*: //; s/\
     done
 }
 
+# bats test_tags=long
+@test "training processes killed again and again: their entries are used again, the last job is tuned" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    export ATTUNE_RUN_ID=killed
+    start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=5 --max-cost 0
+    local job round
+    # 5 times 16 a node: more than the 64 processes that a segment holds.
+    for round in 1 2 3 4 5; do
+        setsid env NCCL_TUNER_PLUGIN="$ATTUNE_BUILD/lib/libattune-nccl.so" NCCL_RUNTIME_CONNECT=0 \
+            NCCL_PROFILER_PLUGIN="$ATTUNE_BUILD/lib/libattune-nccl.so" \
+            "$ATTUNE_BUILD/tests/test_layout" 32 2 1000000 4096 >/dev/null 2>&1 &
+        job=$!
+        sleep 1.5
+        kill -KILL -- -"$job"
+        wait "$job" || true
+        sleep 2.5 # two looks of the agents, one second apart
+    done
+    run hooked "$ATTUNE_BUILD/tests/test_layout" 4 2 2500 65536
+    expect_status 0
+    sleep 1.2
+    stop_agents
+    output=$(grep -A8 '"ranks": 4,' run/tasks.json)
+    expect_output '"phase": "(settled|final|guard|search|ended)"'
+    output=$(cat run/tasks.json)
+    expect_output '"processes": 164[,}]'
+    [ "$(grep -A15 '"ranks": 4,' run/tasks.json | grep -o '"switches": [0-9]*' | awk '{ print $2 }')" -ge 1 ] ||
+        fail "the last job was not tuned"
+}
+
 # kinds RANKS NODES TENSOR PIPELINE ITERATIONS GROUPS: such a job, every group of which comes within 2 % of
 # the optimum of the surface.
 kinds() {

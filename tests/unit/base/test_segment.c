@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,6 +259,46 @@ static void ring_drops_and_counts(void **state)
     free(ring);
 }
 
+/* The kernel tells of a process's end, however it came. */
+static void a_killed_process_is_known_to_be_gone(void **state)
+{
+    (void)state;
+    struct att_segment *mine;
+    assert_int_equal(att_segment_open(&name, ATT_SEGMENT_AGENT, &mine, NULL), ATT_OK);
+    int ready[2], gate[2];
+    assert_int_equal(pipe(ready) + pipe(gate), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct att_segment *its;
+        if (att_segment_open(&name, ATT_SEGMENT_HOOK, &its, NULL) != ATT_OK)
+            _exit(1);
+        uint32_t index = att_segment_add_process(att_segment_memory(its), "killed");
+        att_segment_guard(its, index);
+        pid_t child = fork(); /* has no part in it */
+        if (child == 0) {
+            char byte;
+            close(gate[1]);
+            _exit(read(gate[0], &byte, 1) != 0);
+        }
+        if (write(ready[1], &index, sizeof index) != sizeof index)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    uint32_t index;
+    assert_int_equal(read(ready[0], &index, sizeof index), sizeof index);
+    assert_true(att_segment_process_alive(mine, index));
+    assert_true(att_segment_process_alive(mine, index + 1)); /* not known */
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_false(att_segment_process_alive(mine, index));
+    close(ready[0]);
+    close(ready[1]);
+    close(gate[0]);
+    close(gate[1]); /* the grandchild goes */
+    att_segment_close(mine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +307,7 @@ int main(void)
         cmocka_unit_test(stale_is_replaced),       cmocka_unit_test(sweep_removes_the_dead_only),
         cmocka_unit_test(other_layout_is_refused), cmocka_unit_test(no_room_is_an_error),
         cmocka_unit_test(tables_find_and_fill),    cmocka_unit_test(ring_drops_and_counts),
+        cmocka_unit_test(a_killed_process_is_known_to_be_gone),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -172,6 +172,91 @@ static void late_processes_get_the_timing_word(void **state)
     assert_int_equal(atomic_load(&memory->processes[p].timing), 0);
 }
 
+/* --- processes that were killed --- */
+
+static uint32_t dead_from; /* processes from here on are gone */
+
+static bool alive(void *context, uint32_t process)
+{
+    (void)context;
+    return process < dead_from;
+}
+
+static void ignore_record(void *context, const att_record_t *record)
+{
+    (void)context;
+    (void)record;
+}
+
+static void a_killed_process_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    uint32_t keeps = att_segment_add_process(memory, "keeps"), g = att_segment_group(memory, 9, 2, 1);
+    uint32_t killed = att_segment_add_process(memory, "killed");
+    uint32_t first = att_segment_add_member(memory, g, 0, keeps);
+    uint32_t second = att_segment_add_member(memory, g, 1, killed);
+    att_segment_publish_member(memory, first);
+    att_segment_publish_member(memory, second);
+    att_node_scan(node);
+    att_segment_process_t *p = &memory->processes[killed];
+    atomic_store(&p->decisions, 100);
+    atomic_store(&p->helper, 1);
+    atomic_store(&p->capturing, 1);
+    /* Two records, and one that it was writing when it was killed, with another one behind it. */
+    att_ring_t *ring = &memory->rings[killed];
+    att_record_t record = {.member = second};
+    assert_true(att_ring_put(ring, &record) && att_ring_put(ring, &record));
+    atomic_fetch_add(&ring->head, 1);
+    assert_true(att_ring_put(ring, &record));
+
+    dead_from = killed;
+    assert_int_equal(att_node_bury(node, alive, NULL), 1);
+    assert_int_equal(atomic_load(&memory->members[second].state), ATT_ENTRY_RETIRED);
+    assert_int_equal(atomic_load(&memory->members[first].state), ATT_ENTRY_LIVE);
+    assert_int_equal(atomic_load(&p->state), ATT_ENTRY_RETIRED);
+    assert_int_equal(att_node_drain(node, ATT_RING, ignore_record, NULL), 2);
+    assert_int_equal(att_node_bury(node, alive, NULL), 0);
+    assert_int_equal(atomic_load(&p->state), ATT_ENTRY_EMPTY);
+    att_coverage_t coverage;
+    att_node_coverage(node, &coverage);
+    assert_int_equal(coverage.decisions, 100);
+    assert_int_equal(coverage.dropped, 2);
+    assert_int_equal(coverage.processes, 2);
+
+    /* The next one takes its place; what was counted stays counted, once. */
+    att_node_set_timing(node, 1);
+    assert_int_equal(att_segment_add_process(memory, "next"), killed);
+    assert_int_equal(atomic_load(&p->state), ATT_ENTRY_LIVE);
+    assert_int_equal(atomic_load(&p->timing), 1);
+    assert_int_equal(atomic_load(&p->helper) + atomic_load(&p->capturing), 0);
+    atomic_store(&p->decisions, 5);
+    assert_true(att_ring_put(ring, &record));
+    assert_int_equal(att_node_drain(node, ATT_RING, ignore_record, NULL), 1);
+    att_node_coverage(node, &coverage);
+    assert_int_equal(coverage.decisions, 105);
+    assert_int_equal(coverage.processes, 3);
+    assert_int_equal(coverage.dropped, 2);
+    dead_from = ATT_PROCESSES;
+    assert_int_equal(att_node_bury(node, alive, NULL), 0);
+    assert_int_equal(atomic_load(&p->state), ATT_ENTRY_LIVE);
+}
+
+static void more_processes_than_entries_one_after_the_other(void **state)
+{
+    (void)state;
+    dead_from = 0;
+    for (int restart = 0; restart < 4 * ATT_PROCESSES; restart++) {
+        assert_int_not_equal(att_segment_add_process(memory, "worker"), ATT_NONE);
+        att_node_bury(node, alive, NULL);
+        att_node_bury(node, alive, NULL);
+    }
+    assert_int_equal(atomic_load(&memory->header.process_count), 1);
+    assert_int_equal(atomic_load(&memory->header.full), 0);
+    att_coverage_t coverage;
+    att_node_coverage(node, &coverage);
+    assert_int_equal(coverage.processes, 4 * ATT_PROCESSES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +267,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(late_processes_get_the_timing_word, setup, teardown),
         cmocka_unit_test_setup_teardown(drains_rings_in_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(drains_what_a_process_left_behind, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_killed_process_leaves_nothing_behind, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_processes_than_entries_one_after_the_other, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
