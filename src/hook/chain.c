@@ -5,6 +5,7 @@
 #include "hook/abi/tuner_v3.h"
 #include "hook/abi/tuner_v4.h"
 #include "hook/abi/tuner_v6.h"
+#include "hook/chain_profiler.h"
 #include "hook/hook.h"
 #include "hook/tuner.h"
 
@@ -130,7 +131,10 @@ static int init_ours(void **context, const att_tuner_start_t *s)
     if (s->abi == 2)
         return att_tuner_init_idle(context, s->logger,
                                    "this NCCL has no cost table for a tuner (since 2.22.3)");
-    return att_tuner_init(context, s->comm_id, s->ranks, s->nodes, s->logger, s->abi);
+    int result = att_tuner_init(context, s->comm_id, s->ranks, s->nodes, s->logger, s->abi);
+    if (att_chain_profiler_on())
+        att_chain_profiler_sync();
+    return result;
 }
 
 int att_chain_init(void **context, const att_tuner_start_t *start)
@@ -221,7 +225,7 @@ static __attribute__((noinline)) int decide_both(link_t *link, const att_tuner_q
     return ATT_NCCL_SUCCESS;
 }
 
-int att_chain_decide(void *context, const att_tuner_question_t *q, int *channels)
+static int decide(void *context, const att_tuner_question_t *q, int *channels)
 {
     if (__builtin_expect(other.abi == 0, 1))
         return att_tuner_decide(context, q->collective, q->bytes, q->table, q->algorithms,
@@ -231,6 +235,14 @@ int att_chain_decide(void *context, const att_tuner_question_t *q, int *channels
         return att_tuner_decide(link->ours, q->collective, q->bytes, q->table, q->algorithms,
                                 q->protocols, channels);
     return decide_both(link, q, channels);
+}
+
+int att_chain_decide(void *context, const att_tuner_question_t *q, int *channels)
+{
+    int result = decide(context, q, channels);
+    if (att_chain_profiler_on()) /* stamps may have been switched */
+        att_chain_profiler_sync();
+    return result;
 }
 
 int att_chain_decide_v2(void *context, int collective, size_t bytes, int collnet, int nvls,

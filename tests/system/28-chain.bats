@@ -78,3 +78,50 @@ tuned() {
     LD_LIBRARY_PATH=$PWD/lib ATTUNE_CHAIN_TUNER=$ATTUNE_BUILD/lib/libattune-nccl.so tuned ''
     expect_output 'is not asked: it cannot be loaded, or has no tuner'
 }
+
+# profiled VERSION PROFILER [option...]
+profiled() {
+    local version=$1 plugin=$ATTUNE_BUILD/tests/stubs/stub_profiler_$2.so
+    shift 2
+    rm -rf run stub.log
+    ATTUNE_FABRIC_VERSION=$version NCCL_PROFILER_PLUGIN=$plugin NCCL_DEBUG=INFO run attune run --quiet \
+        --run-dir run --max-cost 0 --strategy random:trials=5 --fabric model --surface a40-nvlink-8-allgather "$@" -- \
+        attune bench allgather -b 4M -e 4M -t 8 -n 200
+    expect_status 0
+    jq -e '.mismatches == 0' run/fabric-*.json >/dev/null || fail 'ranks differed'
+}
+# Both halves saw what they asked for: every rank every collective, with its own handles as parents.
+expect_both() {
+    expect_output 'profiler stub \(.*\) gets its events as well'
+    [ "$(grep -c '^rank ' stub.log)" -eq 8 ] || fail "$(cat stub.log)"
+    [ "$(sed 's/^rank . //' stub.log | grep -Evc '^colls [0-9]{3,} kernels [0-9]{3,} bad 0 handles 0 stopped$')" -eq 0 ] ||
+        fail "$(cat stub.log)"
+    [ "$(cut -d' ' -f4 stub.log | sort -u | wc -l)" -eq 1 ] || fail "$(cat stub.log)"
+    jq -e '.tasks[0].trials >= 3' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+}
+
+@test "another profiler gets its events with its own handles, and attune tunes: ABI 6" {
+    needs_parts
+    profiled 2.30.7 v6
+    expect_both
+}
+
+@test "ABI 5 behind 6 and alone, ABI 4" {
+    needs_parts
+    profiled 2.30.7 v5
+    expect_both
+    profiled 2.28.3 v5
+    expect_both
+    profiled 2.27.3 v4 --no-graphs
+    expect_both
+}
+
+@test "a profiler that cannot start, or of another shape, is named and left out" {
+    needs_parts
+    STUB_FAIL=init profiled 2.30.7 v6
+    expect_output 'profiler stub failed to start'
+    [ ! -e stub.log ] || fail "$(cat stub.log)"
+    jq -e '.tasks[0].trials >= 3' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    profiled 2.30.7 v4
+    expect_output 'gets no events: .* no ncclProfiler_v6 or v5'
+}

@@ -21,6 +21,7 @@ typedef void (*att_nccl_logger_fn)(int level, unsigned long subsystems, const ch
 /* Event types of the profiler, also the bits of its activation mask. */
 enum {
     ATT_EVENT_COLL = 1 << 1,
+    ATT_EVENT_P2P = 1 << 2,
     ATT_EVENT_KERNEL_CH = 1 << 6,
     ATT_EVENT_GROUP_API = 1 << 8,
     ATT_EVENT_COLL_API = 1 << 9

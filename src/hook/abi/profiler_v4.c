@@ -1,12 +1,20 @@
 #include "hook/abi/profiler_v4.h"
 
+#include "hook/chain_profiler.h"
 #include "hook/profiler.h"
 
 static int init(void **context, int *mask, const char *comm_name, uint64_t comm_id, int nodes,
                 int ranks, int rank, att_nccl_logger_fn logger)
 {
-    *context = att_profiler_init(comm_id, mask, ranks, rank, logger, 4);
-    return ATT_NCCL_SUCCESS;
+    const att_profiler_start_t start = {.abi = 4,
+                                        .comm_id = comm_id,
+                                        .mask = mask,
+                                        .comm_name = comm_name,
+                                        .nodes = nodes,
+                                        .ranks = ranks,
+                                        .rank = rank,
+                                        .logger = logger};
+    return att_chain_profiler_init(context, &start);
 }
 
 static void *start_coll(void *context, const att_event_v4_t *event)
@@ -27,8 +35,9 @@ static void *start_coll(void *context, const att_event_v4_t *event)
     return att_profiler_coll(context, call, &coll);
 }
 
-static int start_event(void *context, void **handle, att_event_v4_t *event)
+static int start_own(void *context, void **handle, void *descriptor)
 {
+    att_event_v4_t *event = descriptor;
     *handle = NULL;
     if (event->type == ATT_EVENT_COLL)
         *handle = start_coll(context, event);
@@ -38,14 +47,32 @@ static int start_event(void *context, void **handle, att_event_v4_t *event)
     return ATT_NCCL_SUCCESS;
 }
 
+static int start_event(void *context, void **handle, att_event_v4_t *event)
+{
+    if (!att_chain_profiler_on())
+        return start_own(context, handle, event);
+    const att_chain_event_t both = {.context = context,
+                                    .handle = handle,
+                                    .type = event->type,
+                                    .event = event,
+                                    .parent = &event->parent,
+                                    .group = NULL,
+                                    .own = start_own};
+    return att_chain_profiler_begin(&both);
+}
+
 /* Nothing of ours ends here: Coll stops when it is enqueued, KernelCh brings its time before. */
 static int stop_event(void *handle)
 {
+    if (att_chain_profiler_on())
+        att_chain_profiler_stop(handle);
     return ATT_NCCL_SUCCESS;
 }
 
 static int record_event_state(void *handle, int state, att_event_state_v4_t *arguments)
 {
+    if (att_chain_profiler_on())
+        handle = att_chain_profiler_record(handle, state, arguments);
     if (state == ATT_STATE_KERNEL_CH_STOP && arguments != NULL)
         att_profiler_kernel_stop(handle, arguments->kernel_ch.time_ns);
     return ATT_NCCL_SUCCESS;
@@ -53,6 +80,8 @@ static int record_event_state(void *handle, int state, att_event_state_v4_t *arg
 
 static int finalize(void *context)
 {
+    if (att_chain_profiler_on())
+        return att_chain_profiler_finalize(context);
     att_profiler_finalize(context);
     return ATT_NCCL_SUCCESS;
 }

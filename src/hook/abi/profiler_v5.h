@@ -41,6 +41,15 @@ typedef struct att_event_v5 {
             void *group;
         } coll;
         struct {
+            const char *function;
+            void *buffer;
+            const char *datatype;
+            size_t count;
+            int peer;
+            uint8_t channels;
+            void *group;
+        } p2p;
+        struct {
             uint8_t channel;
             uint64_t time_ns;
         } kernel_ch;
@@ -58,6 +67,7 @@ _Static_assert(offsetof(att_event_v5_t, coll.channels) == 80, "ncclProfilerEvent
 _Static_assert(offsetof(att_event_v5_t, coll.warps) == 81, "ncclProfilerEventDescr_v5_t");
 _Static_assert(offsetof(att_event_v5_t, coll.algorithm) == 88, "ncclProfilerEventDescr_v5_t");
 _Static_assert(offsetof(att_event_v5_t, coll.group) == 104, "ncclProfilerEventDescr_v5_t");
+_Static_assert(offsetof(att_event_v5_t, p2p.group) == 64, "ncclProfilerEventDescr_v5_t");
 _Static_assert(offsetof(att_event_v5_t, kernel_ch.time_ns) == 32, "ncclProfilerEventDescr_v5_t");
 _Static_assert(sizeof(att_event_v5_t) == 112, "ncclProfilerEventDescr_v5_t");
 
