@@ -78,6 +78,21 @@ static void write_change(const json_t *value, char *text, size_t size)
         snprintf(text, size, "%+.1f %%", 100 * share);
 }
 
+/* A rate or level of any unit. */
+static void write_rate(const json_t *value, char *text, size_t size)
+{
+    double rate;
+    if (!number(value, &rate, text, size))
+        return;
+    double absolute = fabs(rate);
+    if (absolute >= 1e9)
+        snprintf(text, size, "%.2fe9", rate * 1e-9);
+    else if (absolute >= 1e6)
+        snprintf(text, size, "%.2fe6", rate * 1e-6);
+    else
+        snprintf(text, size, absolute >= 100 ? "%.0f" : "%.3g", rate);
+}
+
 static void write_count(const json_t *value, char *text, size_t size)
 {
     double count;
@@ -128,5 +143,5 @@ const att_template_format_t att_report_formats[ATT_REPORT_FORMATS] = {
     {"us", write_us},        {"s", write_seconds},       {"gbs", write_gbs},
     {"ratio", write_ratio},  {"percent", write_percent}, {"change", write_change},
     {"count", write_count},  {"bytes", write_bytes},     {"width", write_width},
-    {"dash", write_or_dash},
+    {"dash", write_or_dash}, {"rate", write_rate},
 };

@@ -4,7 +4,7 @@
 
 #include "cli/template.h"
 
-#define ATT_REPORT_FORMATS 10u
+#define ATT_REPORT_FORMATS 11u
 extern const att_template_format_t att_report_formats[ATT_REPORT_FORMATS];
 
 /* "30.4 us", "2.78 ms", "1.5 s"; *value in microseconds. */

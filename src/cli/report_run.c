@@ -3,6 +3,7 @@
 #include "cli/findings.h"
 #include "cli/json_file.h"
 #include "cli/lateness_json.h"
+#include "cli/report_counters.h"
 #include "cli/report_file.h"
 #include "cli/report_tasks.h"
 #include "cli/tasks_file.h"
@@ -290,12 +291,13 @@ static void add_counters(work_t *w)
 {
     att_error_t error = {""};
     json_t *counters;
-    int status = read_json(w, "counters.json", &counters, &error);
-    if (status != ATT_OK) {
-        miss_file(w, "counters", status, &error, "counters.json", NULL);
-        return;
-    }
-    json_object_set_new(w->value, "counters", counters);
+    int status = att_report_counters(w->folder, &counters, w->files, &error);
+    if (status == -ATT_ENOENT)
+        miss(w, "counters", "none were taken", "attune run --counters on -- COMMAND");
+    else if (status != ATT_OK)
+        miss(w, "counters", error.text, NULL);
+    else
+        json_object_set_new(w->value, "counters", counters);
 }
 
 static void add_notes(work_t *w)

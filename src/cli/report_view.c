@@ -3,6 +3,7 @@
 #include "base/names.h"
 #include "cli/json_file.h"
 #include "cli/report_chart.h"
+#include "cli/report_counters.h"
 #include "cli/report_format.h"
 
 #include <math.h>
@@ -16,6 +17,8 @@
 #define FINE_COLUMNS  120u
 #define MANY_TASKS    24u
 #define FEW_COLUMNS   40u
+#define SOURCES_OPEN  10u
+#define SOURCES_DRAWN 64u
 #define FEW_RANKS     32u
 #define ROWS_IN_SIGHT 40u /* more scroll in a box */
 
@@ -329,6 +332,50 @@ static void view_provenance(json_t *value)
     json_object_set_new(value, "option_list", pairs(json_object_get(p, "options")));
 }
 
+/* --- counters -----------------------------------------------------------------------------------
+ */
+
+/* In a box of 120 by 20, from 0 to the most. */
+static json_t *course_path(const json_t *course, double most)
+{
+    char text[ATT_REPORT_SLICES * 16 + 1] = "";
+    size_t used = 0, count = json_array_size(course);
+    for (size_t i = 0; i < count && i < ATT_REPORT_SLICES && most > 0; i++) {
+        double share = json_number_value(json_array_get(course, i)) / most;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%c%.1f %.1f", i == 0 ? 'M' : 'L',
+                                 count > 1 ? 120.0 * (double)i / (double)(count - 1) : 60,
+                                 19 - 18 * fmin(fmax(share, 0), 1));
+    }
+    return count > 1 ? json_string(text) : json_null();
+}
+
+static void view_counters(json_t *counters)
+{
+    size_t n, s, e;
+    json_t *node, *source, *event;
+    json_array_foreach(json_object_get(counters, "nodes"), n, node)
+    {
+        json_t *sources = json_object_get(node, "sources");
+        size_t count = json_array_size(sources), events = 0;
+        json_array_foreach(sources, s, source)
+        {
+            json_t *list = json_object_get(source, "events");
+            /* The run has a state too: a template would take that for a source without. */
+            json_object_set_new(source, "off", json_string(text_of(source, "state")));
+            events += json_array_size(list);
+            json_array_foreach(list, e, event) if (count <= SOURCES_DRAWN) json_object_set_new(
+                event, "path",
+                course_path(json_object_get(event, "course"), number_of(event, "most")));
+        }
+        json_object_set_new(node, "any_events", json_boolean(events > 0));
+        json_object_set_new(node, "folded", json_boolean(count > SOURCES_OPEN));
+        json_object_set_new(node, "sources_count", json_integer((json_int_t)count));
+        json_object_set_new(
+            node, "has_unavailable",
+            json_boolean(json_array_size(json_object_get(node, "unavailable")) > 0));
+    }
+}
+
 static void view_files(json_t *value)
 {
     json_t *list = json_array(), *file;
@@ -341,7 +388,7 @@ static void view_files(json_t *value)
 
 void att_report_view(att_report_run_t *run)
 {
-    json_t *value = run->value, *counters = json_object_get(value, "counters");
+    json_t *value = run->value;
     view_tasks(run);
     view_stragglers(json_object_get(value, "stragglers"));
     view_provenance(value);
@@ -349,7 +396,5 @@ void att_report_view(att_report_run_t *run)
     mark_ends(json_object_get(value, "missing"));
     json_object_set_new(value, "unfinished",
                         json_boolean(strcmp(text_of(value, "state"), "unfinished") == 0));
-    if (json_is_object(counters))
-        json_object_set_new(counters, "has_values",
-                            json_boolean(json_array_size(json_object_get(counters, "values")) > 0));
+    view_counters(json_object_get(value, "counters"));
 }

@@ -162,6 +162,38 @@ asked() {
     grep -q 'not finished' many.html
 }
 
+@test "counters: totals, rates and their course, what was switched off and what is not there" {
+    mkdir -p run/counters
+    cp "$late/tasks.json" run/
+    {
+        echo '{"version":1,"node":3,"host":"<b>n3</b>","budget":0.001,"units":"..."}'
+        echo '{"unavailable":"nvml","reason":"no <i>library</i>"}'
+        echo '{"source":0,"name":"process 0","scope":"process","read_us":80.6,"events":["task-clock","page-faults"],"levels":[],"process":0,"pid":77}'
+        echo '{"source":1,"name":"nvml","scope":"node","read_us":900,"events":["power"],"levels":["power"]}'
+        echo '{"time_s":1,"values":{"0":[1000,5],"1":[300]}}'
+        echo '{"time_s":2,"values":{"0":[2000,5],"1":[400]},"iteration":7}'
+        echo '{"source":1,"state":"off","reason":"dear"}'
+        echo '{"time_s":4,"values":{"0":[8000,6],"9":[1],"1":"x"}}'
+        echo '{"end":true,"run_s":4,"spent_us":100,"share":0.000025}'
+        printf '{"time_s":5,"val'
+    } >run/counters/node-0003.jsonl
+    attune report run --json | jq -e '.counters.unreadable == 1 and (.counters.nodes[0] | .node == 3 and .share == 0.000025 and
+        .unavailable == [{name: "nvml", reason: "no <i>library</i>"}] and (.sources[0] | .reads == 3 and
+        .events[0].total == 8000 and (.events[0].mean * 3 | round) == 7000 and .events[0].most == 3000 and
+        (.events[0].course | length) == 2 and .events[1].most == 0.5) and (.sources[1] | .state == "off" and
+        .events[0].level and .events[0].mean == 400 and .events[0].total == null)) and
+        (.files | index("counters/node-0003.jsonl")) != null'
+    attune report run -o page.html
+    grep -q 'nvml: off: dear' page.html
+    grep -q 'Node 3, &lt;b&gt;n3&lt;/b&gt;' page.html
+    ! grep -q '(finished)' page.html || fail "the state of the run stands at a source"
+    # Compressed, and without counters.
+    gzip run/counters/node-0003.jsonl
+    attune report run --json | jq -e '.counters.nodes[0].sources[0].reads == 3'
+    rm -r run/counters
+    attune report run --json | jq -e '.counters == null and ([.missing[] | select(.what == "counters") | .how] == ["attune run --counters on -- COMMAND"])'
+}
+
 @test "no page has an address, a foreign script or a handler in it" {
     attune report "$late" -o late.html
     for page in late.html; do
