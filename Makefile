@@ -46,7 +46,7 @@ prove: packages
 
 fault: packages
 	@cmake/build-preset release -DATTUNE_TESTS=ON
-	@tests/fault/matrix --jobs 3
+	@tests/fault/matrix
 
 bench: build
 	@cmake --build build/release --target bench-hook

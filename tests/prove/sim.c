@@ -23,7 +23,7 @@ static void supervise(void *argument)
 {
     (void)argument;
     bool restarts = sim_chance(512);
-    uint64_t patience = 60000000000u;
+    uint64_t patience = 200000000000u; /* calls have become slow by then */
     for (;;) {
         sim_wait_until(sim_now() + sim_span(400000, 20000000));
         uint32_t first = FIRST_AGENT + world.generation * NODES, dead = 0;

@@ -3,6 +3,9 @@
  * as if they ran on NODES nodes: rank r has ATTUNE_NODE=n<r * NODES / N>, so that its hook joins
  * that node's segment. PAUSE_US passes between two calls, asleep or busy (a core taken the whole
  * time). Exit status 0 when every rank saw right sums. For tests of groups over several agents.
+ *
+ * With RANKS_TARGET=<rank>:<file> in the environment the process id of that rank is in the file before
+ * any rank begins (ATTUNE_FAULT_TARGET, base/step.h).
  */
 #include "base/clock.h"
 #include "fabric/nccl_abi.h"
@@ -50,6 +53,21 @@ static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, n
     return wrong;
 }
 
+static int write_target(const char *target, const pid_t *pids, int ranks)
+{
+    int rank = atoi(target);
+    const char *file = strchr(target, ':');
+    char draft[1024];
+    if (file == NULL || rank < 0 || rank >= ranks)
+        return -1;
+    snprintf(draft, sizeof draft, "%s.new", ++file);
+    FILE *stream = fopen(draft, "w");
+    if (stream == NULL)
+        return -1;
+    fprintf(stream, "%d\n", (int)pids[rank]);
+    return fclose(stream) == 0 ? rename(draft, file) : -1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 5)
@@ -60,9 +78,28 @@ int main(int argc, char **argv)
     ncclUniqueId id;
     if (ncclGetUniqueId(&id) != ncclSuccess)
         return 1;
-    for (int r = 0; r < ranks; r++)
-        if (fork() == 0)
+    const char *target = getenv("RANKS_TARGET");
+    pid_t pids[256];
+    int gate[2];
+    if (ranks < 1 || ranks > 256 || pipe(gate) != 0)
+        return 2;
+    for (int r = 0; r < ranks; r++) {
+        pids[r] = fork();
+        if (pids[r] == 0) {
+            char end;
+            close(gate[1]);
+            if (read(gate[0], &end, 1) != 0)
+                _exit(1);
+            close(gate[0]);
             _exit(rank_main(r, ranks, nodes, atol(argv[3]), (size_t)atol(argv[4]) / 4, id));
+        }
+    }
+    if (target != NULL && write_target(target, pids, ranks) != 0) {
+        perror("RANKS_TARGET");
+        return 2;
+    }
+    close(gate[1]); /* they begin */
+    close(gate[0]);
     int failed = 0, status;
     while (wait(&status) > 0)
         failed |= status != 0;
