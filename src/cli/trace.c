@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "cli/counted.h"
 #include "cli/trace_chrome.h"
 #include "cli/trace_request.h"
 #include "cli/trace_summary.h"
@@ -242,14 +243,25 @@ static int write_all(const options_t *o, const struct att_trace *trace, att_erro
         status = att_trace_calibrated(trace, choice.members, error);
     if (status == ATT_OK && lines)
         status = write_lines(o, trace, &choice, error);
+    att_counted_t counted = {0};
+    att_chrome_counted_t *points = NULL;
+    size_t point_count = 0;
+    if (status == ATT_OK && !lines)
+        status = att_counted_read(o->run, &counted, error);
+    if (status == ATT_OK && att_counted_on_trace(&counted, trace, &points, &point_count) != ATT_OK)
+        status = att_fail(error, ATT_ENOMEM, "no memory");
     att_trace_output_t output = {
         .run = o->run,
+        .counted = points,
+        .counted_count = point_count,
         .path = lines ? NULL : o->output,
         .per_rank = o->per_rank,
         .part_bytes = o->part_bytes,
         .said = o->quiet || (o->output != NULL && strcmp(o->output, "-") == 0) ? NULL : stdout};
     if (status == ATT_OK)
         status = att_trace_chrome(trace, &choice, &output, error);
+    free(points);
+    att_counted_free(&counted);
     att_trace_choice_free(&choice);
     return status;
 }

@@ -339,6 +339,8 @@ int att_trace_chrome(const struct att_trace *trace, const att_trace_choice_t *ch
                .file = {.trace = trace,
                         .origin_ns = choice->origin_ns,
                         .run = output->run,
+                        .counted = output->counted,
+                        .counted_count = output->counted_count,
                         .place = ATT_CATALOG_NONE},
                .lock = PTHREAD_MUTEX_INITIALIZER};
     int status = ATT_OK;

@@ -12,12 +12,13 @@ typedef enum item_kind {
     ITEM_SWITCH = 2,
     ITEM_MARK = 3,
     ITEM_COUNTER = 4,
-    ITEM_PART = 5,
-    ITEM_CALL = 6,
-    ITEM_ASYNC_BEGIN = 7,
-    ITEM_FLOW_START = 8,
-    ITEM_FLOW_STEP = 9,
-    ITEM_FLOW_END = 10
+    ITEM_COUNTED = 5,
+    ITEM_PART = 6,
+    ITEM_CALL = 7,
+    ITEM_ASYNC_BEGIN = 8,
+    ITEM_FLOW_START = 9,
+    ITEM_FLOW_STEP = 10,
+    ITEM_FLOW_END = 11
 } item_kind_t;
 
 typedef struct item {
@@ -77,6 +78,9 @@ static void write_item(att_chrome_document_t *d, const item_t *item)
     }
     case ITEM_COUNTER:
         att_chrome_counter(d, &d->digest->points[item->index]);
+        return;
+    case ITEM_COUNTED:
+        att_chrome_counted(d, &d->file->counted[item->index]);
         return;
     case ITEM_PART:
         att_chrome_part(d, &d->parts[item->index]);
@@ -191,6 +195,16 @@ static int add_marks(draft_t *d, const att_trace_select_t *select)
     return status;
 }
 
+static int add_counted(draft_t *d, const att_trace_select_t *select)
+{
+    const att_chrome_file_t *file = d->document.file;
+    int status = ATT_OK;
+    for (size_t i = 0; i < file->counted_count && status == ATT_OK; i++)
+        if (file->counted[i].at_ns >= select->from_ns && file->counted[i].at_ns < select->to_ns)
+            status = add_item(d, file->counted[i].at_ns, ITEM_COUNTED, i);
+    return status;
+}
+
 static void write_document(draft_t *d, const att_trace_select_t *select)
 {
     att_chrome_header(&d->document);
@@ -221,6 +235,8 @@ int att_chrome_write(const att_chrome_file_t *file, const att_trace_select_t *se
         status = add_flows(&d, async);
     if (status == ATT_OK && file->place == ATT_CATALOG_NONE)
         status = add_digest(&d);
+    if (status == ATT_OK && file->place == ATT_CATALOG_NONE)
+        status = add_counted(&d, select);
     if (status == ATT_OK)
         write_document(&d, select);
     free(async);
@@ -240,6 +256,8 @@ int att_chrome_overview(const att_chrome_file_t *file, const att_trace_select_t 
     int status = add_marks(&d, select);
     if (status == ATT_OK)
         status = add_digest(&d);
+    if (status == ATT_OK)
+        status = add_counted(&d, select);
     for (uint32_t i = 0; i < count && status == ATT_OK; i++)
         status = add_item(&d, parts[i].from_ns, ITEM_PART, i);
     if (status == ATT_OK)

@@ -15,12 +15,22 @@
 
 #define ATT_CHROME_ATTUNE 1000000u /* pid of "attune": above any rank */
 
+/* What a counter of a node says at a moment (docs/counters.md). */
+typedef struct att_chrome_counted {
+    int64_t at_ns;
+    uint32_t node;
+    const char *name; /* with its unit */
+    double value;
+} att_chrome_counted_t;
+
 typedef struct att_chrome_file {
     const struct att_trace *trace;
     int64_t origin_ns; /* the trace's time 0 */
     const char *run;   /* folder, for the header */
     uint32_t place;    /* NONE: merged; else the rank that a file of its own is for */
-    bool compact;      /* leave out what only per-rank tools read: "Process Group Ranks", ... */
+    const att_chrome_counted_t *counted;
+    size_t counted_count;
+    bool compact; /* leave out what only per-rank tools read: "Process Group Ranks", ... */
 } att_chrome_file_t;
 
 /* One document with these events (of att_trace_load) and their digest. */

@@ -418,6 +418,17 @@ void att_chrome_counter(att_chrome_document_t *d, const att_digest_point_t *poin
     att_out_literal(d->out, "}}");
 }
 
+void att_chrome_counted(att_chrome_document_t *d, const att_chrome_counted_t *counted)
+{
+    char name[256];
+    snprintf(name, sizeof name, "node %u %s", counted->node, counted->name);
+    place_fields(d, "C", ATT_CHROME_ATTUNE, 0, counted->at_ns);
+    field_text(d->out, "name", name);
+    att_out_literal(d->out, ",\"args\":{\"value\":");
+    att_out_real(d->out, counted->value);
+    att_out_literal(d->out, "}}");
+}
+
 void att_chrome_part(att_chrome_document_t *d, const att_chrome_part_t *part)
 {
     place_fields(d, "X", ATT_CHROME_ATTUNE, 0, part->from_ns);

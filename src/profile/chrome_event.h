@@ -37,6 +37,7 @@ void att_chrome_span(att_chrome_document_t *document, const att_digest_span_t *s
 void att_chrome_switch(att_chrome_document_t *document, const att_digest_span_t *span);
 void att_chrome_mark(att_chrome_document_t *document, const att_trace_mark_t *mark);
 void att_chrome_counter(att_chrome_document_t *document, const att_digest_point_t *point);
+void att_chrome_counted(att_chrome_document_t *document, const att_chrome_counted_t *counted);
 void att_chrome_part(att_chrome_document_t *document, const att_chrome_part_t *part);
 /* Rank of the job that sent a mark, NONE when it is not in the records. */
 uint32_t att_chrome_mark_rank(const att_catalog_t *catalog, const att_trace_mark_t *mark);

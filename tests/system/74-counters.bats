@@ -85,3 +85,23 @@ has_papi() { attune info | grep -q 'counters: PAPI ' || skip "$(attune info | gr
     run attune info --json
     jq -e '.counters | test("PAPI [0-9]")' <<<"$output"
 }
+
+@test "attune trace shows them under the collectives" {
+    needs_parts
+    can_count
+    calls=3000 counted_run r --counters on --counter-budget 0 --trace on
+    expect_status 0
+    run attune trace r -o out.json
+    expect_status 0
+    "$ATTUNE_BUILD/tests/test_trace_check" out.json
+    # As many points of a series as the file has differences, each its rate.
+    jq -e '[.traceEvents[] | select(.ph == "C" and .name == "node 0 process context-switches (1/s)")]
+        | length > 0 and all(.args.value >= 0)' out.json
+    jq -s '[.[] | select(.scope == "process")][0] as $p | ($p.events | index("context-switches")) as $e
+        | [.[] | select(.values) | select(.values[$p.source | tostring])
+           | [.time_ns, .values[$p.source | tostring][$e]]] as $r
+        | [range(1; $r | length) | ($r[.][1] - $r[. - 1][1]) * 1e9 / ($r[.][0] - $r[. - 1][0])]' \
+        r/counters/node-0000.jsonl >rates
+    jq -e --slurpfile rates rates '[.traceEvents[] | select(.name == "node 0 process context-switches (1/s)") | .args.value] as $shown
+        | ($shown | length) > 0 and all($shown[]; . as $v | $rates[0] | any(. - $v | fabs <= 1e-5 * $v + 1e-9))' out.json
+}

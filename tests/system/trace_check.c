@@ -208,7 +208,9 @@ static void check_event(check_t *c, json_t *event)
         c->marks++;
         break;
     case 'C':
-        number(c, json_object_get(event, "args"), "GB/s");
+        /* Bus bandwidth of a communicator, or what a node's counters say. */
+        number(c, json_object_get(event, "args"),
+               strncmp(text(c, event, "name"), "bus bandwidth ", 14) == 0 ? "GB/s" : "value");
         c->counters++;
         return; /* counters belong to the process */
     default:
