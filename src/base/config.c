@@ -75,6 +75,15 @@ const att_option_row_t att_option_rows[] = {
      "needs it",
      "Hook"},
 
+    {"variants", "ATTUNE_VARIANTS", ATT_OPTION_LIST, BOTH, FIELD(variants), "", "nt=N,...|t=T,...",
+     NULL, 0, 0,
+     "make twins of each communicator with other threads a block or transport, and search them; "
+     "may be repeated",
+     "Hook"},
+    {"variants-memory", "ATTUNE_VARIANTS_MEMORY", ATT_OPTION_BYTES, ATT_FOR_RUN,
+     FIELD(variants_memory), "8G", "BYTES", NULL, 0, 9e18,
+     "most device memory that --variants may take on a GPU, for one communicator; bytes", "Hook"},
+
     {"log", "ATTUNE_LOG", ATT_OPTION_CHOICE, BOTH, FIELD(log), "warn", "LEVEL",
      "error|warn|info|debug", 0, 0, "how much is said on standard error", "Output"},
     {"quiet", "ATTUNE_QUIET", ATT_OPTION_BOOL, ATT_FOR_RUN, FIELD(quiet), "no", NULL, NULL, 0, 0,
@@ -107,6 +116,7 @@ const att_option_row_t att_option_rows[] = {
      "Fabric"},
 };
 const size_t att_option_row_count = sizeof att_option_rows / sizeof att_option_rows[0];
+_Static_assert(sizeof att_option_rows / sizeof att_option_rows[0] <= 64, "a bit a row");
 
 static void *field_of(const att_config_t *config, const att_option_row_t *row)
 {
@@ -263,6 +273,7 @@ static int set_row(att_config_t *config, const att_option_row_t *row, const char
     void *field = field_of(config, row);
     switch (row->type) {
     case ATT_OPTION_STRING:
+    case ATT_OPTION_LIST:
         return set_text(field, value, strlen(value), error);
     case ATT_OPTION_INT:
         return set_int(field, row, value, where, error);
@@ -305,7 +316,8 @@ void att_config_free(att_config_t *config)
         return;
     for (size_t i = 0; i < att_option_row_count; i++) {
         const att_option_row_t *row = &att_option_rows[i];
-        if (row->type != ATT_OPTION_STRING && row->type != ATT_OPTION_CHOICE)
+        if (row->type != ATT_OPTION_STRING && row->type != ATT_OPTION_CHOICE &&
+            row->type != ATT_OPTION_LIST)
             continue;
         char **field = field_of(config, row);
         free(*field);
@@ -322,9 +334,29 @@ int att_config_set(att_config_t *config, const char *flag, const char *value, co
     return set_row(config, row, value, where, error);
 }
 
+/* A list's flag replaces the environment's value the first time and adds to it from then on. */
+static int set_flag(att_config_t *config, const att_option_row_t *row, const char *value,
+                    const char *where, uint64_t *given, att_error_t *error)
+{
+    uint64_t bit = (uint64_t)1 << (row - att_option_rows);
+    bool again = (*given & bit) != 0;
+    *given |= bit;
+    if (row->type != ATT_OPTION_LIST || !again)
+        return set_row(config, row, value, where, error);
+    const char *before = *(char *const *)field_of(config, row);
+    size_t size = strlen(before) + strlen(value) + 2;
+    char *both = malloc(size);
+    if (both == NULL)
+        return att_fail(error, ATT_ENOMEM, "out of memory");
+    snprintf(both, size, "%s;%s", before, value);
+    int rc = set_row(config, row, both, where, error);
+    free(both);
+    return rc;
+}
+
 /* One argument "--flag", "--flag=value" or "--no-flag" with the words after it; sets *used. */
 static int take_flag(att_config_t *config, uint32_t program, int left, char **argv, int *used,
-                     att_error_t *error)
+                     uint64_t *given, att_error_t *error)
 {
     const char *flag = argv[0] + 2;
     size_t length = strcspn(flag, "=");
@@ -342,19 +374,20 @@ static int take_flag(att_config_t *config, uint32_t program, int left, char **ar
         return att_fail(error, ATT_EUSAGE, "no option %s; --help lists them", where);
     *used = 1;
     if (flag[length] == '=')
-        return set_row(config, row, flag + length + 1, where, error);
+        return set_flag(config, row, flag + length + 1, where, given, error);
     if (row->type == ATT_OPTION_BOOL)
         return set_row(config, row, negated ? "no" : "yes", where, error);
     if (left < 2 || strcmp(argv[1], "--") == 0)
         return att_fail(error, ATT_EUSAGE, "%s needs a value: %s", where, row->argument);
     *used = 2;
-    return set_row(config, row, argv[1], where, error);
+    return set_flag(config, row, argv[1], where, given, error);
 }
 
 int att_config_parse(att_config_t *config, uint32_t program, int argc, char **argv, int *next,
                      att_error_t *error)
 {
     int i = 1;
+    uint64_t given = 0; /* a bit a row */
     while (i < argc && argv[i][0] == '-' && argv[i][1] != '\0') {
         if (strcmp(argv[i], "--") == 0) {
             i++;
@@ -368,7 +401,7 @@ int att_config_parse(att_config_t *config, uint32_t program, int argc, char **ar
         if (argv[i][1] != '-')
             return att_fail(error, ATT_EUSAGE, "no option %.60s; --help lists them", argv[i]);
         int used = 0;
-        int rc = take_flag(config, program, argc - i, argv + i, &used, error);
+        int rc = take_flag(config, program, argc - i, argv + i, &used, &given, error);
         if (rc != ATT_OK)
             return rc;
         i += used;
@@ -420,6 +453,7 @@ const char *att_config_text(const att_config_t *config, const att_option_row_t *
 {
     const void *field = field_of(config, row);
     switch (row->type) {
+    case ATT_OPTION_LIST:
     case ATT_OPTION_STRING:
     case ATT_OPTION_CHOICE:
         snprintf(text, size, "%s", *(char *const *)field);

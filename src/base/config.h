@@ -50,6 +50,8 @@ typedef struct att_config {
     double counter_budget; /* --counter-budget 0.1%: share of the time that reading them may take */
     char *metrics_file; /* --metrics-file: Prometheus text; "" = metrics.prom in the run folder */
     int64_t metrics_port; /* --metrics-port: the same on 127.0.0.1, 0 = off */
+    char *variants;     /* --variants nt=128,256 (repeatable): see base/variants.h */
+    int64_t variants_memory; /* --variants-memory: most that they may take on a GPU, bytes */
     char *debug_steps;  /* --debug-steps: log each protocol step at this path (tests) */
     /* host fabric */
     char *fabric;       /* --fabric none|real|model, ATTUNE_FABRIC_MODE */
@@ -65,7 +67,8 @@ typedef enum att_option_type {
     ATT_OPTION_BYTES   = 4, /* int64_t, K/M/G */
     ATT_OPTION_PERCENT = 5, /* double; "1%" or "0.01" */
     ATT_OPTION_FACTOR  = 6, /* double; "3x" or "3" */
-    ATT_OPTION_CHOICE  = 7  /* one word of `accepts` */
+    ATT_OPTION_CHOICE  = 7, /* one word of `accepts` */
+    ATT_OPTION_LIST    = 8  /* string; a flag that is given again adds to it, behind a ';' */
 } att_option_type_t;
 
 /* Which programs take an option (bits). */

@@ -565,12 +565,19 @@ uint32_t att_segment_task(att_segment_memory_t *memory, uint32_t group, uint32_t
 
 uint32_t att_segment_add_lane(att_segment_memory_t *memory, uint32_t task, uint32_t member)
 {
+    return att_segment_add_routed_lane(memory, task, member, 0);
+}
+
+uint32_t att_segment_add_routed_lane(att_segment_memory_t *memory, uint32_t task, uint32_t member,
+                                     uint32_t variants)
+{
     uint32_t index = claim(memory, &memory->header.lane_count, ATT_LANES);
     if (index == ATT_NONE)
         return ATT_NONE;
     att_segment_lane_t *lane = &memory->lanes[index];
     lane->task = task;
     lane->member = member;
+    atomic_store_explicit(&lane->variants, variants, memory_order_relaxed);
     /* A lane that comes late starts from what is decided; the agent counts lanes before it votes.
      */
     atomic_store(&lane->absorbed, (uint32_t)atomic_load(&memory->tasks[task].prepared));

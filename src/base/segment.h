@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define ATT_SEGMENT_MAGIC  0x31656e7574746121ull /* "!attune1" */
-#define ATT_SEGMENT_LAYOUT 3u
+#define ATT_SEGMENT_LAYOUT 4u
 
 #define ATT_PROCESSES 64
 #define ATT_GROUPS    512
@@ -61,6 +61,14 @@ enum {
     ATT_PIN_THREADS = 1u << 4,
     ATT_PIN_CHUNK = 1u << 5
 };
+
+/* att_segment_group.variants_state: each step is one compare-and-swap, so that all ranks do the same. */
+typedef enum att_variants_state {
+    ATT_VARIANTS_OPEN = 0,
+    ATT_VARIANTS_MAKE = 1,   /* all ranks are there, with one list */
+    ATT_VARIANTS_REFUSE = 2, /* one is missing, or has another list */
+    ATT_VARIANTS_USE = 3     /* made; those that failed nowhere are used */
+} att_variants_state_t;
 
 /* What a member's stamps are read from. */
 typedef enum att_clock_kind {
@@ -128,6 +136,12 @@ typedef struct att_segment_group {
     uint32_t home_port;
     uint8_t home_key[16];
     char home_address[ATT_ADDRESS_TEXT];
+    /* Making communicator variants, agreed on by ranks that all share this segment. */
+    _Atomic uint32_t variants_digest; /* of the list that they make, 0 none yet */
+    _Atomic uint32_t variants_state;  /* att_variants_state_t */
+    _Atomic uint32_t variants_ready;  /* ranks that are there to make them */
+    _Atomic uint32_t variants_made;   /* ranks that are through with it */
+    _Atomic uint32_t variants_failed; /* a bit for each that some rank could not make */
 } att_segment_group_t;
 
 typedef struct att_segment_member {
@@ -189,6 +203,7 @@ typedef struct att_segment_lane {
     _Atomic uint32_t absorbed; /* highest txn whose outcome this rank has taken over */
     _Atomic uint64_t switched; /* call number at which the last outcome was taken over */
     _Atomic uint64_t refused;  /* calls failed because a committed setting could not be applied */
+    _Atomic uint32_t variants; /* a bit for each communicator variant that its calls can be sent to */
 } att_segment_lane_t;
 _Static_assert(sizeof(att_segment_lane_t) == 64, "one cache line a lane");
 
@@ -293,5 +308,8 @@ uint32_t att_segment_task(att_segment_memory_t *memory, uint32_t group, uint32_t
                           const float cost_us[ATT_PAIR_COUNT]);
 /* Create the lane of (task, member). The caller makes sure that it does so once. */
 uint32_t att_segment_add_lane(att_segment_memory_t *memory, uint32_t task, uint32_t member);
+/* The same for calls that can be sent to communicator variants (a bit each). */
+uint32_t att_segment_add_routed_lane(att_segment_memory_t *memory, uint32_t task, uint32_t member,
+                                     uint32_t variants);
 
 #endif

@@ -115,7 +115,24 @@ static int set_preload(const att_places_t *places, const att_config_t *config, a
 
 bool att_job_environment_preloads(const att_config_t *config)
 {
-    return strcmp(config->preload, "on") == 0;
+    return strcmp(config->preload, "on") == 0 || config->variants[0] != '\0';
+}
+
+/* NCCL reads these once a process unless told not to, and reads them from the hook when it is its
+ * environment plugin: so a communicator can be made with other values than the one before. */
+static int set_variants(const att_places_t *places, const att_config_t *config, att_error_t *error)
+{
+    static const char uncached[] = "NCCL_NTHREADS";
+    char list[4096];
+    const char *before = getenv("NCCL_NO_CACHE");
+    bool more = before != NULL && before[0] != '\0';
+    if (config->variants[0] == '\0')
+        return ATT_OK;
+    snprintf(list, sizeof list, "%s%s%.4000s", uncached, more ? "," : "", more ? before : "");
+    int rc = set("NCCL_NO_CACHE", list, error);
+    if (rc == ATT_OK)
+        rc = set("NCCL_ENV_PLUGIN", places->hook, error);
+    return rc == ATT_OK ? set("ATTUNE_VARIANTS", config->variants, error) : rc;
 }
 
 int att_job_environment_set(const att_places_t *places, const att_config_t *config,
@@ -140,6 +157,8 @@ int att_job_environment_set(const att_places_t *places, const att_config_t *conf
         rc = set_connect(error);
     if (rc == ATT_OK)
         rc = set_preload(places, config, error);
+    if (rc == ATT_OK)
+        rc = set_variants(places, config, error);
     if (rc == ATT_OK && strcmp(config->fabric, "none") != 0)
         rc = set_fabric(places, config, error);
     return rc;

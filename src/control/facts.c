@@ -42,6 +42,7 @@ void att_facts_report(const struct att_node *node, const att_config_t *config, u
             .connected_pairs = m->all_connected ? UINT32_MAX : atomic_load(&m->used_pairs),
             .ceiling = att_facts_ceiling(node, config, t->group, 0),
             .has_chunk = m->tuner_abi >= 6,
+            .variants = atomic_load(&att_node_memory(node)->lanes[lanes[i]].variants),
             .whole_stamps = m->whole_stamps,
             .nccl_version = m->nccl_version,
             .tuner_abi = m->tuner_abi,
@@ -84,6 +85,7 @@ void att_facts_merge(att_reported_t *into, const att_reported_t *other)
     into->connected_pairs &= other->connected_pairs;
     into->ceiling = least(into->ceiling, other->ceiling);
     into->has_chunk &= other->has_chunk;
+    into->variants &= other->variants;
     into->whole_stamps &= other->whole_stamps;
     if (into->clock_id != other->clock_id)
         into->clock_id = 0;
@@ -122,6 +124,24 @@ uint32_t att_facts_ceiling(const struct att_node *node, const att_config_t *conf
     return ceiling;
 }
 
+/* The list as this program was told it; returns its digest. The option was parsed when attune run
+ * checked it. */
+static uint32_t variants_of(const att_config_t *config, att_variants_t *variants)
+{
+    if (att_variants_parse(config->variants, variants, NULL) != ATT_OK)
+        memset(variants, 0, sizeof *variants);
+    return variants->digest;
+}
+
+static void keep_variants(att_variants_t *variants, uint32_t mask)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < variants->count; i++)
+        if (mask & 1u << i)
+            variants->items[kept++] = variants->items[i];
+    variants->count = kept;
+}
+
 void att_facts_gather(const struct att_node *node, const att_config_t *config, uint32_t task,
                       const att_reported_t *reported, att_setting_t native,
                       att_space_facts_t *facts)
@@ -139,6 +159,10 @@ void att_facts_gather(const struct att_node *node, const att_config_t *config, u
                                  .nccl_version = (int)reported->nccl_version,
                                  .has_chunk = (int)reported->has_chunk,
                                  .native = native};
+    if (atomic_load(&group->variants_digest) == variants_of(config, &facts->variants))
+        keep_variants(&facts->variants, reported->variants);
+    else
+        facts->variants.count = 0;
     memcpy(facts->cost_us, t->cost_us, sizeof facts->cost_us);
     uint32_t here = att_facts_ceiling(node, config, t->group, native.channels);
     /* Elsewhere an unknown device means: never above NCCL's choice. */

@@ -16,6 +16,7 @@ typedef struct att_reported {
     uint32_t connected_pairs; /* ANDed */
     uint32_t ceiling;         /* least; 0 = a device is unknown */
     uint32_t has_chunk;       /* all of them */
+    uint32_t variants;        /* ANDed: communicator variants that calls can be sent to */
     uint32_t whole_stamps;    /* all of them */
     uint32_t nccl_version, tuner_abi;
     uint64_t hook_version; /* first bytes of the text */

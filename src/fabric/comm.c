@@ -1,6 +1,7 @@
 #include "fabric/comm.h"
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "fabric/error.h"
 #include "fabric/plugin.h"
 #include "fabric/report.h"
@@ -135,6 +136,32 @@ static ncclResult_t use_surface(struct ncclComm *comm, const att_model_setup_t *
     return ncclSuccess;
 }
 
+/* What NCCL would fix for the communicator's life: threads a block, and in model mode the
+ * transport. */
+static ncclResult_t choose_resources(struct ncclComm *comm)
+{
+    const char *transport = att_plugin_getenv("ATTUNE_FABRIC_TRANSPORT");
+    int threads = att_plugin_param_int("NCCL_NTHREADS", 0);
+    comm->decider.transport = ATT_TRANSPORT_KEEP;
+    /* getNthreads (src/graph/tuning.cc): a multiple of 32 in [64, 512]. */
+    if (threads != 0 && (threads % 32 != 0 || threads < 64 || threads > 512))
+        threads = threads < 64 ? 64 : 512;
+    comm->decider.threads = threads;
+    if (!transport || !*transport)
+        return ncclSuccess;
+    comm->decider.transport = att_transport_parse(transport);
+    if (!comm->decider.surface)
+        return att_fabric_error(ncclInvalidUsage,
+                                "ATTUNE_FABRIC_TRANSPORT=%s: only the model has transports",
+                                transport);
+    if (comm->decider.transport < 0 ||
+        !att_surface_has_transport(comm->decider.surface, comm->decider.transport))
+        return att_fabric_error(ncclInvalidUsage,
+                                "surface %s has no path over ATTUNE_FABRIC_TRANSPORT=%s",
+                                att_surface_info(comm->decider.surface)->name, transport);
+    return ncclSuccess;
+}
+
 /* A modelled machine has nodes also where all ranks run on one host. A communicator of fewer ranks
  * lies on the nodes that its processes are on. */
 static ncclResult_t check_nodes(struct ncclComm *comm, const att_model_setup_t *setup)
@@ -170,6 +197,8 @@ static ncclResult_t create(struct ncclComm *comm, const att_comm_wish_t *wish)
                                  &comm->decider.pairs);
     if (result == ncclSuccess && setup)
         result = use_surface(comm, setup);
+    if (result == ncclSuccess)
+        result = choose_resources(comm);
     if (result != ncclSuccess)
         return result;
     choose_channels(comm, wish, ceiling);

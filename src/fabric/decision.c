@@ -53,9 +53,10 @@ static void fill_table(const att_decider_t *decider, const att_task_t *task, siz
 }
 
 /* Threads of a block by NCCL's rule (topoGetAlgoInfo), channels already reduced. */
-static int threads_of(int algorithm, int protocol, size_t bytes, int channels, size_t threshold)
+static int threads_of(int most, int algorithm, int protocol, size_t bytes, int channels,
+                      size_t threshold)
 {
-    int threads = protocol == ATT_PROTOCOL_LL128 ? 640 : 512;
+    int threads = most != 0 ? most : protocol == ATT_PROTOCOL_LL128 ? 640 : 512;
     while (bytes < (size_t)channels * (size_t)threads * threshold && threads % 128 == 0)
         threads /= 2;
     if (protocol == ATT_PROTOCOL_SIMPLE && algorithm == ATT_ALGORITHM_RING)
@@ -70,10 +71,15 @@ static int threads_of(int algorithm, int protocol, size_t bytes, int channels, s
 /* The fabric's own channels and warps for the pair that was chosen. */
 static void own_resources(const att_decider_t *decider, att_task_t *task, size_t bytes)
 {
+    bool takes_threads =
+        task->algorithm == ATT_ALGORITHM_RING && task->protocol != ATT_PROTOCOL_LL128;
+    task->threads = takes_threads ? decider->threads : 0;
+    task->transport = decider->transport;
     if (decider->surface) {
         att_setting_t setting = ATT_SETTING_KEEP;
         setting.algorithm = (int8_t)task->algorithm;
         setting.protocol = (int8_t)task->protocol;
+        setting.threads = (uint16_t)task->threads;
         setting = att_surface_resolve(decider->surface, task->function, bytes, setting);
         task->max_channels = setting.channels ? setting.channels : 1;
         task->warps = setting.threads ? setting.threads / WARP : 640 / WARP;
@@ -87,7 +93,9 @@ static void own_resources(const att_decider_t *decider, att_task_t *task, size_t
     while (channels > 1 && bytes < (size_t)channels * threads * threshold)
         channels--;
     task->max_channels = channels;
-    task->warps = threads_of(task->algorithm, task->protocol, bytes, channels, threshold) / WARP;
+    task->warps =
+        threads_of(task->threads, task->algorithm, task->protocol, bytes, channels, threshold) /
+        WARP;
 }
 
 /* The smallest entry that is not negative; the first of equals. */

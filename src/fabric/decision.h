@@ -22,6 +22,8 @@ typedef struct att_decider {
     int channels;         /* comm->nChannels */
     int default_channels; /* real mode: what the fabric uses by itself */
     size_t default_chunk; /* real mode, Ring and Tree with Simple, bytes */
+    int threads;          /* NCCL_NTHREADS: most threads of a block, Ring with LL and Simple; 0 */
+    int transport;        /* ATTUNE_FABRIC_TRANSPORT, model; ATT_TRANSPORT_KEEP: the surface's */
     att_pairs_t pairs;
     const struct att_surface *surface; /* model mode, else NULL */
     const ncclTuner_v6_t *tuner;       /* NULL: none */

@@ -197,6 +197,8 @@ static ncclResult_t decide_all(struct ncclComm *comm, float *estimate_us)
             comm->tasks[i].protocol = sum.protocol;
             comm->tasks[i].max_channels = sum.max_channels;
             comm->tasks[i].warps = sum.warps;
+            comm->tasks[i].threads = sum.threads;
+            comm->tasks[i].transport = sum.transport;
         }
     }
     free(sorted);

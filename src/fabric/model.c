@@ -113,6 +113,8 @@ static double duration_us(const att_model_t *model, uint64_t start_ns)
     setting.protocol = (int8_t)task->protocol;
     setting.channels = (uint16_t)task->channels;
     setting.chunk_bytes = (uint32_t)task->chunk_low;
+    setting.threads = (uint16_t)task->threads;
+    setting.transport = (int8_t)task->transport;
     double us =
         att_surface_duration_us(setup->surface, task->function,
                                 att_task_bytes(task, model->arena->count), setting, setup->load);
@@ -137,8 +139,9 @@ static void time_call(void *argument)
         char words[ATT_SETTING_TEXT];
         att_setting_t setting = {.algorithm = (int8_t)model->task->algorithm,
                                  .protocol = (int8_t)model->task->protocol,
-                                 .transport = ATT_TRANSPORT_KEEP,
+                                 .transport = (int8_t)model->task->transport,
                                  .channels = (uint16_t)model->task->channels,
+                                 .threads = (uint16_t)model->task->threads,
                                  .chunk_bytes = (uint32_t)model->task->chunk_low};
         att_fabric_error(ncclInternalError,
                          "the surface %s has no duration for %s of %zu bytes with %s",

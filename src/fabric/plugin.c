@@ -227,3 +227,43 @@ int att_plugin_getenv_int(const char *name, int fallback)
         return fallback;
     return (int)value;
 }
+
+#define PARAMS 8
+
+static bool no_cache(const char *name)
+{
+    size_t length = strlen(name);
+    const char *list = getenv("NCCL_NO_CACHE");
+    for (const char *at = list != NULL ? list : ""; *at != '\0'; at += *at == ',') {
+        size_t span = strcspn(at, ",");
+        if ((span == 3 && strncmp(at, "ALL", 3) == 0) ||
+            (span == length && strncmp(at, name, span) == 0))
+            return true;
+        at += span;
+    }
+    return false;
+}
+
+int att_plugin_param_int(const char *name, int fallback)
+{
+    static struct {
+        const char *name;
+        int value;
+    } params[PARAMS];
+    static int count;
+    if (no_cache(name))
+        return att_plugin_getenv_int(name, fallback);
+    int value = att_plugin_getenv_int(name, fallback);
+    pthread_mutex_lock(&mutex);
+    int at = 0;
+    while (at < count && strcmp(params[at].name, name) != 0)
+        at++;
+    if (at < count) {
+        value = params[at].value;
+    } else if (count < PARAMS) {
+        params[count].name = name; /* a literal */
+        params[count++].value = value;
+    }
+    pthread_mutex_unlock(&mutex);
+    return value;
+}

@@ -21,5 +21,8 @@ void att_plugin_release_profiler(void);
 const char *att_plugin_getenv(const char *name);
 /* The same as a whole number: `fallback` when unset, not a number, or NCCL's "-1/-2 = unset". */
 int att_plugin_getenv_int(const char *name, int fallback);
+/* The same for what NCCL caches (NCCL_PARAM): the first value that is read holds for the process,
+ * unless NCCL_NO_CACHE lists the variable or says ALL (src/param/param.cc). */
+int att_plugin_param_int(const char *name, int fallback);
 
 #endif

@@ -27,6 +27,8 @@ typedef struct att_task {
     int protocol;
     int max_channels;
     int warps;
+    int threads;   /* asked for by NCCL_NTHREADS where it counts, 0: the fabric's own */
+    int transport; /* att_transport_t, KEEP: the surface's own */
     /* laid out */
     int channel_low;
     int channels;

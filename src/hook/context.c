@@ -73,6 +73,7 @@ att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint
     context->rank = rank;
     context->profiler_abi = profiler_abi;
     context->has_profiler = profiler_abi != 0;
+    context->variant = false;
     atomic_store(&context->gate.released, 0);
     return context;
 }
@@ -126,6 +127,17 @@ bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi
     return true;
 }
 
+void att_context_join_variant(att_context_t *context, const att_context_t *parent,
+                              uint32_t tuner_abi)
+{
+    context->member = parent->member;
+    context->member_index = parent->member_index;
+    context->tuner_abi = tuner_abi;
+    context->has_tuner = true;
+    context->variant = true;
+    atomic_store_explicit(&context->deciding, true, memory_order_relaxed);
+}
+
 #define RELEASE_PAUSE_NS 100000u
 #define RELEASE_PAUSES   10000
 
@@ -155,7 +167,8 @@ void att_context_leave_tuner(att_context_t *context)
         atomic_store_explicit(&context->deciding, false, memory_order_relaxed);
         att_context_begin_batch(context, NULL, false);
         att_context_flush(context);
-        att_segment_retire_member(context->memory, context->member_index);
+        if (!context->variant)
+            att_segment_retire_member(context->memory, context->member_index);
         if (!context->has_profiler)
             recycle(context);
     }
@@ -219,7 +232,7 @@ void att_context_close_batch(att_context_t *context)
 }
 
 att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t bytes,
-                                 const float cost_us[ATT_PAIR_COUNT])
+                                 const float cost_us[ATT_PAIR_COUNT], uint32_t variants)
 {
     static att_log_site_t site;
     att_task_entry_t *entry = att_task_find(context, key, bytes);
@@ -237,9 +250,9 @@ att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t 
     uint32_t collective = key >> 21 & 7;
     uint32_t task = att_segment_task(context->memory, context->member->group, collective, bytes,
                                      key & ((1u << ATT_PAIR_COUNT) - 1), cost_us);
-    uint32_t lane = task == ATT_NONE
-                        ? ATT_NONE
-                        : att_segment_add_lane(context->memory, task, context->member_index);
+    uint32_t lane = task == ATT_NONE ? ATT_NONE
+                                     : att_segment_add_routed_lane(context->memory, task,
+                                                                   context->member_index, variants);
     if (lane == ATT_NONE) {
         att_log_limited(&site, ATT_LOG_WARN,
                         "the node's tables are full: further message sizes are not tuned");

@@ -86,6 +86,7 @@ typedef struct att_context {
     uint32_t profiler_abi;
     uint32_t process_index;
     bool has_profiler, has_tuner;
+    bool variant; /* of another communicator, whose member it counts for; decides when told to */
     struct att_context *next_free;
 } att_context_t;
 
@@ -102,6 +103,9 @@ att_context_t *att_context_identify(uint64_t comm_id, uint64_t ranks);
 /* Join the node's group: from now on the context decides. False when a table is full. */
 bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi,
                       att_nccl_logger_fn logger);
+/* Join as a variant of `parent`. */
+void att_context_join_variant(att_context_t *context, const att_context_t *parent,
+                              uint32_t tuner_abi);
 void att_context_leave_tuner(att_context_t *context);
 void att_context_leave_profiler(att_context_t *context);
 
@@ -116,9 +120,10 @@ att_context_t *att_context_at(uint32_t index);
 void att_context_flush(att_context_t *context);
 void att_context_flush_all(void);
 
-/* First call of a task: make its lane. NULL when there is no room. */
+/* First call of a task: make its lane. NULL when there is no room. variants: that its calls can be
+ * sent to. */
 att_lane_t *att_context_add_task(att_context_t *context, uint32_t key, uint64_t bytes,
-                                 const float cost_us[ATT_PAIR_COUNT]);
+                                 const float cost_us[ATT_PAIR_COUNT], uint32_t variants);
 
 static inline uint32_t att_task_key(uint32_t collective, uint32_t legal_pairs)
 {

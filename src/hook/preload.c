@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "hook/preload_comm.h"
+#include "hook/variant.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -21,7 +22,10 @@ typedef struct scope {
     const att_preload_copy_t *copy; /* NULL: there is no NCCL with this function */
     att_preload_comm_t *entry;      /* NULL: not known */
     bool outer;                     /* the application's own, and to be looked at */
+    bool in_family;                 /* a lone call on a communicator with variants */
     uint32_t asked;
+    void *comm; /* that the call goes to */
+    att_preload_routed_t routed;
 } scope_t;
 
 void att_preload_label(att_record_t *record)
@@ -107,16 +111,22 @@ static scope_t begin_creation(att_nccl_function_t number, void *parent, int rank
 }
 
 /* Within a group the communicator is made later, by another thread: it is met at its first call. */
-static int end_creation(const scope_t *scope, void **comm, int result)
+static int end_creation(const scope_t *scope, void **comm, const att_nccl_config_t *config,
+                        int result)
 {
     att_preload_thread_t *me = &att_preload_thread;
     atomic_fetch_sub(&creations, 1);
     if (scope->copy == NULL)
         return result;
     if (scope->outer) {
-        if (result == ATT_NCCL_SUCCESS && me->depth == 0 && comm != NULL && *comm != NULL)
-            att_preload_comm_add(*comm, scope->copy, me->creation.context);
+        att_context_t *context = me->creation.context;
         me->creation = (att_preload_creation_t){.rank = -1};
+        att_preload_comm_t *entry =
+            result == ATT_NCCL_SUCCESS && me->depth == 0 && comm != NULL && *comm != NULL
+                ? att_preload_comm_add(*comm, scope->copy, context)
+                : NULL;
+        if (entry != NULL)
+            att_family_create(entry, config);
     }
     return leave(result);
 }
@@ -124,7 +134,7 @@ static int end_creation(const scope_t *scope, void **comm, int result)
 int ncclCommInitRank(void **comm, int ranks, att_nccl_id_t id, int rank)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommInitRank, NULL, ranks, rank, CALLER);
-    return end_creation(&scope, comm,
+    return end_creation(&scope, comm, NULL,
                         scope.copy != NULL ? REAL(CommInitRank, comm, ranks, id, rank)
                                            : absent("ncclCommInitRank"));
 }
@@ -133,7 +143,7 @@ int ncclCommInitRankConfig(void **comm, int ranks, att_nccl_id_t id, int rank,
                            att_nccl_config_t *config)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommInitRankConfig, NULL, ranks, rank, CALLER);
-    return end_creation(&scope, comm,
+    return end_creation(&scope, comm, config,
                         scope.copy != NULL ? REAL(CommInitRankConfig, comm, ranks, id, rank, config)
                                            : absent("ncclCommInitRankConfig"));
 }
@@ -142,7 +152,7 @@ int ncclCommInitRankScalable(void **comm, int ranks, int rank, int id_count, att
                              att_nccl_config_t *config)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommInitRankScalable, NULL, ranks, rank, CALLER);
-    return end_creation(&scope, comm,
+    return end_creation(&scope, comm, config,
                         scope.copy != NULL
                             ? REAL(CommInitRankScalable, comm, ranks, rank, id_count, ids, config)
                             : absent("ncclCommInitRankScalable"));
@@ -151,7 +161,7 @@ int ncclCommInitRankScalable(void **comm, int ranks, int rank, int id_count, att
 int ncclCommInitAll(void **comms, int devices, const int *list)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommInitAll, NULL, devices, -1, CALLER);
-    return end_creation(&scope, NULL,
+    return end_creation(&scope, NULL, NULL,
                         scope.copy != NULL ? REAL(CommInitAll, comms, devices, list)
                                            : absent("ncclCommInitAll"));
 }
@@ -159,7 +169,7 @@ int ncclCommInitAll(void **comms, int devices, const int *list)
 int ncclCommSplit(void *comm, int color, int key, void **child, att_nccl_config_t *config)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommSplit, comm, 0, -1, CALLER);
-    return end_creation(&scope, child,
+    return end_creation(&scope, child, config,
                         scope.copy != NULL ? REAL(CommSplit, comm, color, key, child, config)
                                            : absent("ncclCommSplit"));
 }
@@ -168,7 +178,7 @@ int ncclCommShrink(void *comm, int *excluded, int excluded_count, void **child,
                    att_nccl_config_t *config, int flags)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommShrink, comm, 0, -1, CALLER);
-    return end_creation(&scope, child,
+    return end_creation(&scope, child, config,
                         scope.copy != NULL
                             ? REAL(CommShrink, comm, excluded, excluded_count, child, config, flags)
                             : absent("ncclCommShrink"));
@@ -178,7 +188,7 @@ int ncclCommGrow(void *comm, int ranks, const att_nccl_id_t *id, int rank, void 
                  att_nccl_config_t *config)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommGrow, comm, ranks, rank, CALLER);
-    return end_creation(&scope, child,
+    return end_creation(&scope, child, config,
                         scope.copy != NULL ? REAL(CommGrow, comm, ranks, id, rank, child, config)
                                            : absent("ncclCommGrow"));
 }
@@ -193,6 +203,12 @@ static scope_t begin_end(att_nccl_function_t number, void *comm, bool forget, co
         return scope;
     if (scope.entry->context != NULL)
         att_context_release(scope.entry->context);
+    if (number == ATT_NCCL_CommFinalize)
+        att_family_finalize(scope.entry);
+    else if (number == ATT_NCCL_CommDestroy)
+        att_family_destroy(scope.entry);
+    else if (number == ATT_NCCL_CommAbort)
+        att_family_abort(scope.entry);
     if (forget) {
         att_preload_comm_remove(scope.entry);
         scope.entry = NULL;
@@ -221,19 +237,28 @@ int ncclCommAbort(void *comm)
 int ncclCommRevoke(void *comm, int flags)
 {
     scope_t scope = begin_end(ATT_NCCL_CommRevoke, comm, false, CALLER);
+    if (scope.outer && scope.copy != NULL && scope.entry != NULL)
+        att_family_revoke(scope.entry, flags);
     return scope.copy != NULL ? leave(REAL(CommRevoke, comm, flags)) : absent("ncclCommRevoke");
 }
 
 int ncclCommGetAsyncError(void *comm, int *error)
 {
     scope_t scope = enter(ATT_NCCL_CommGetAsyncError, comm, CALLER);
-    return scope.copy != NULL ? leave(REAL(CommGetAsyncError, comm, error))
-                              : absent("ncclCommGetAsyncError");
+    if (scope.copy == NULL)
+        return absent("ncclCommGetAsyncError");
+    int result = REAL(CommGetAsyncError, comm, error);
+    if (scope.outer && scope.entry != NULL && result == ATT_NCCL_SUCCESS && error != NULL &&
+        *error == ATT_NCCL_SUCCESS)
+        *error = att_family_async_error(scope.entry);
+    return leave(result);
 }
 
 int ncclCommWindowRegister(void *comm, void *buffer, size_t size, void **window, int flags)
 {
     scope_t scope = enter(ATT_NCCL_CommWindowRegister, comm, CALLER);
+    if (scope.outer)
+        att_family_keep_home(scope.entry);
     return scope.copy != NULL ? leave(REAL(CommWindowRegister, comm, buffer, size, window, flags))
                               : absent("ncclCommWindowRegister");
 }
@@ -297,6 +322,25 @@ static uint32_t end_group(att_preload_thread_t *me)
     return calls;
 }
 
+/* Communicators with variants that the group used: their next call may be another's. */
+static void end_touched(att_preload_thread_t *me)
+{
+    for (uint32_t i = 0; i < me->touched_count; i++)
+        att_family_ended(me->touched[i].entry, me->touched[i].stream);
+    me->touched_count = 0;
+}
+
+static void touch(att_preload_thread_t *me, att_preload_comm_t *entry, void *stream)
+{
+    att_family_touch(entry, stream);
+    if (me->touched_count < ATT_PRELOAD_TOUCHED) {
+        me->touched[me->touched_count].entry = entry;
+        me->touched[me->touched_count++].stream = stream;
+    } else {
+        att_family_keep_home(entry); /* its order cannot be kept any more */
+    }
+}
+
 int ncclGroupEnd(void)
 {
     scope_t scope = enter(ATT_NCCL_GroupEnd, NULL, CALLER);
@@ -306,6 +350,8 @@ int ncclGroupEnd(void)
     if (!scope.outer)
         return result;
     uint32_t calls = end_group(&att_preload_thread);
+    if (att_preload_thread.depth == 0)
+        end_touched(&att_preload_thread);
     if (result == ATT_NCCL_SUCCESS)
         count_calls(calls, att_preload_thread.asked != scope.asked);
     return result;
@@ -317,34 +363,43 @@ int ncclGroupSimulateEnd(void *info)
     if (scope.copy == NULL)
         return absent("ncclGroupSimulateEnd");
     int result = leave(REAL(GroupSimulateEnd, info));
-    if (scope.outer)
-        end_group(&att_preload_thread);
+    if (scope.outer && end_group(&att_preload_thread) == 0 && att_preload_thread.depth == 0)
+        end_touched(&att_preload_thread);
     return result;
 }
 
 /* ---- collectives ---- */
 
-static scope_t begin_call(att_nccl_function_t number, void *comm, const att_preload_call_t *call,
-                          const void *caller)
+static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
+                       const att_preload_call_t *call, const void *caller)
 {
     att_preload_thread_t *me = &att_preload_thread;
-    scope_t scope = enter(number, comm, caller);
-    if (!scope.outer || scope.copy == NULL)
-        return scope;
-    if (scope.entry == NULL)
-        scope.entry = att_preload_comm_add(comm, scope.copy, NULL);
+    *scope = enter(number, comm, caller);
+    scope->comm = comm;
+    if (!scope->outer || scope->copy == NULL)
+        return;
+    if (scope->entry == NULL)
+        scope->entry = att_preload_comm_add(comm, scope->copy, NULL);
     if (me->depth == 0)
         me->call = call;
-    return scope;
+    if (scope->entry != NULL && scope->entry->family != NULL) {
+        scope->in_family = me->depth == 0;
+        if (scope->in_family)
+            scope->comm = att_family_begin(scope->entry, call, &scope->routed);
+        else
+            touch(me, scope->entry, call->stream);
+    }
 }
 
-static int end_call(const scope_t *scope, const att_preload_call_t *call, int result)
+static int end_call(scope_t *scope, const att_preload_call_t *call, int result)
 {
     att_preload_thread_t *me = &att_preload_thread;
     me->inside--;
     if (!scope->outer)
         return result;
     me->call = NULL;
+    if (scope->in_family)
+        att_family_end(scope->entry, call, &scope->routed, result == ATT_NCCL_SUCCESS);
     if (result != ATT_NCCL_SUCCESS || scope->entry == NULL || scope->entry->ranks < 2 ||
         call->count == 0)
         return result;
@@ -365,7 +420,9 @@ static int end_call(const scope_t *scope, const att_preload_call_t *call, int re
 #define COLLECTIVE(name, which, type, op, count, ...)                                              \
     {                                                                                              \
         const att_preload_call_t call = {which, type, op, count, stream};                          \
-        scope_t scope = begin_call(ATT_NCCL_##name, comm, &call, CALLER);                          \
+        scope_t scope;                                                                             \
+        begin_call(&scope, ATT_NCCL_##name, comm, &call, CALLER);                                  \
+        comm = scope.comm;                                                                         \
         return scope.copy != NULL ? end_call(&scope, &call, REAL(name, __VA_ARGS__))               \
                                   : absent("nccl" #name);                                          \
     }

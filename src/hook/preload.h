@@ -27,9 +27,26 @@ typedef struct att_preload_call {
 /* A communicator that this thread makes. */
 typedef struct att_preload_creation {
     bool active;
-    int ranks, rank;        /* 0 and -1: not told (ncclCommSplit) */
-    att_context_t *context; /* set by the tuner's init */
+    int ranks, rank;             /* 0 and -1: not told (ncclCommSplit) */
+    att_context_t *context;      /* set by the tuner's init */
+    const att_context_t *parent; /* it is a variant of this one; NULL: it is none */
 } att_preload_creation_t;
+
+/* A decision that was taken before NCCL was called, for the communicator that the call went to
+ * (hook/variant.h). */
+typedef struct att_preload_routed {
+    att_lane_t *lane; /* NULL: none was taken */
+    const att_context_t *context;
+    att_decision_t decision;
+    bool impossible; /* its variant is not there: the call must fail */
+    bool captured;
+    void *comm;
+    struct att_route *route;
+} att_preload_routed_t;
+
+#define ATT_PRELOAD_TOUCHED 16
+
+struct att_preload_comm;
 
 typedef struct att_preload_thread {
     uint32_t inside;  /* in a function of NCCL that was called here */
@@ -38,6 +55,14 @@ typedef struct att_preload_thread {
     uint32_t asked;   /* questions to the tuner on this thread */
     const att_preload_call_t *call;
     att_preload_creation_t creation;
+    const att_preload_routed_t *routed; /* for the next question to the tuner */
+    att_lane_t *lane;                   /* of the last question */
+    uint32_t variants;                  /* that a task which this call begins can be sent to */
+    uint32_t touched_count;             /* communicators with variants that the open group uses */
+    struct {
+        struct att_preload_comm *entry;
+        void *stream;
+    } touched[ATT_PRELOAD_TOUCHED];
 } att_preload_thread_t;
 
 extern __thread att_preload_thread_t att_preload_thread __attribute__((visibility("hidden")));
@@ -48,6 +73,17 @@ extern _Atomic bool att_preload_active __attribute__((visibility("hidden")));
 static inline bool att_preload_is_active(void)
 {
     return __builtin_expect(atomic_load_explicit(&att_preload_active, memory_order_relaxed), 0);
+}
+
+/* The tuner is asked about a communicator: the decision that was taken for it, or NULL. */
+static inline const att_preload_routed_t *att_preload_take(const att_context_t *context)
+{
+    const att_preload_routed_t *routed = att_preload_thread.routed;
+    att_preload_thread.asked++;
+    if (routed == NULL || routed->context != context)
+        return NULL;
+    att_preload_thread.routed = NULL;
+    return routed;
 }
 
 /* Put what the preload knows about this thread's call into its record. */

@@ -16,7 +16,8 @@ typedef struct att_preload_comm {
     _Atomic(void *) comm; /* NULL: never used; ATT_PRELOAD_GONE: free again */
     const att_preload_copy_t *copy;
     int ranks, rank;
-    att_context_t *context; /* NULL: not known, or not tuned */
+    att_context_t *context;              /* NULL: not known, or not tuned */
+    _Atomic(struct att_family *) family; /* its variants, NULL none (hook/variant.h) */
 } att_preload_comm_t;
 
 #define ATT_PRELOAD_GONE ((void *)1)

@@ -18,7 +18,8 @@ typedef struct att_preload_copy {
 
 /* The copy that code at `caller` (a return address) would be bound to without the preload: the next
  * one in the global scope, else the one in the caller's own scope, else a libnccl.so.2 that is
- * loaded, else the first that was found for anybody. NULL when there is none. Nothing is loaded. Remembered by caller. */
+ * loaded, else the first that was found for anybody. NULL when there is none. Nothing is loaded.
+ * Remembered by caller. */
 const att_preload_copy_t *att_preload_copy_of(const void *caller);
 
 /* The copy's function with its type. */

@@ -99,7 +99,7 @@ __attribute__((noinline)) void *att_profiler_coll(void *pointer, struct att_call
     int collective = att_collective_parse(event->function);
     int algorithm = att_algorithm_parse(event->algorithm);
     int protocol = att_protocol_parse(event->protocol);
-    if (algorithm >= 0 && protocol >= 0)
+    if (algorithm >= 0 && protocol >= 0 && !context->variant)
         atomic_fetch_or_explicit(&context->member->used_pairs, ATT_PAIR_BIT(algorithm, protocol),
                                  memory_order_relaxed);
     const att_datatype_t *datatype = att_datatype_parse(event->datatype);
@@ -111,7 +111,7 @@ __attribute__((noinline)) void *att_profiler_coll(void *pointer, struct att_call
         att_call_drop(call, serial, ATT_UNTIMED_MISMATCH, &context->sink);
         return NULL;
     }
-    if (call->setting.channels == 0)
+    if (call->setting.channels == 0 && !context->variant)
         raise_channels(context->member, event->channels);
     record->nccl_seq = event->sequence;
     record->algorithm = (int8_t)algorithm;

@@ -39,6 +39,12 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     att_context_t *context = att_context_identify(comm_id, ranks);
     if (context == NULL && comm_id != ATT_COMM_UNTOLD) /* a group needs its hash too */
         context = att_preload_identify(hook, comm_id, (uint32_t)ranks);
+    if (context != NULL && att_preload_thread.creation.parent != NULL) {
+        att_context_join_variant(context, att_preload_thread.creation.parent, abi);
+        att_preload_created(context, logger);
+        *out = context;
+        return ATT_NCCL_SUCCESS;
+    }
     if (context == NULL) {
         att_hook_say(logger,
                      "communicator %#llx is not tuned: its rank is unknown without the "
@@ -114,7 +120,7 @@ static __attribute__((noinline)) att_lane_t *find_lane_slowly(att_context_t *con
         for (int p = 0; p < ATT_PROTOCOL_COUNT; p++)
             cost_us[a * ATT_PROTOCOL_COUNT + p] =
                 a < algorithms && p < protocols ? table[a * protocols + p] : -1.0f;
-    return att_context_add_task(context, key, bytes, cost_us);
+    return att_context_add_task(context, key, bytes, cost_us, att_preload_thread.variants);
 }
 
 /* The agent wishes for stamps: may it have them? A process that captures CUDA graphs gets none:
@@ -202,11 +208,16 @@ static __attribute__((noinline, cold)) int fail_in_doubt(att_context_t *context,
 }
 
 /* Write the setting into NCCL's table; false when it cannot be applied here. */
-static inline bool apply(const att_context_t *context, const att_setting_t *setting, uint32_t pairs,
-                         float *table, int protocols, int *channels)
+static inline bool apply(const att_context_t *context, const att_lane_t *lane,
+                         const att_setting_t *setting, uint32_t pairs, float *table, int protocols,
+                         int *channels)
 {
-    if (setting->transport != ATT_TRANSPORT_KEEP || setting->threads != 0 ||
-        (setting->chunk_bytes != 0 && context->tuner_abi < 6))
+    if (setting->chunk_bytes != 0 && context->tuner_abi < 6)
+        return false;
+    /* These two are the communicator's, which the preload has chosen. A call that it may not send
+     * to another one (in a group, captured) goes without them, on every rank alike. */
+    if ((setting->transport != ATT_TRANSPORT_KEEP || setting->threads != 0) &&
+        atomic_load_explicit(&lane->shared->variants, memory_order_relaxed) == 0)
         return false;
     if (setting->algorithm != ATT_ALGORITHM_KEEP) {
         if (setting->algorithm < 0 || setting->algorithm >= ATT_ALGORITHM_COUNT ||
@@ -236,8 +247,9 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
         return ATT_NCCL_SUCCESS;
     att_batch_t *batch = &context->batch;
     att_segment_process_t *process = context->sink.process;
-    if (att_preload_is_active())
-        att_preload_thread.asked++;
+    const att_preload_routed_t *routed = att_preload_is_active() ? att_preload_take(context) : NULL;
+    if (__builtin_expect(context->variant && routed == NULL, 0))
+        return ATT_NCCL_SUCCESS;
     bool stamps_on = (att_context_mask(context) & ATT_STAMPS) == ATT_STAMPS;
     if (batch->launched || atomic_load_explicit(&batch->serial, memory_order_relaxed) == 0 ||
         atomic_load_explicit(&batch->colls, memory_order_relaxed) != 0)
@@ -249,7 +261,9 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
 
     uint32_t pairs = legal_pairs(table, algorithms, protocols);
     att_lane_t *lane = NULL;
-    if (__builtin_expect(pairs != 0 && (unsigned)collective < ATT_COLLECTIVE_COUNT, 1)) {
+    if (__builtin_expect(routed != NULL, 0)) {
+        lane = routed->lane;
+    } else if (__builtin_expect(pairs != 0 && (unsigned)collective < ATT_COLLECTIVE_COUNT, 1)) {
         uint32_t key = att_task_key((uint32_t)collective, pairs);
         const att_task_entry_t *entry = att_task_find(context, key, bytes);
         lane = entry != NULL && entry->key == key
@@ -263,15 +277,20 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
         return ATT_NCCL_SUCCESS;
     }
 
-    att_decision_t decision = att_lane_next(lane);
+    att_decision_t decision =
+        __builtin_expect(routed != NULL, 0) ? routed->decision : att_lane_next(lane);
+    if (att_preload_is_active())
+        att_preload_thread.lane = lane;
     context->counts.decisions++;
     if (__builtin_expect(batch->captured, 0)) {
         decision.setting = lane->schedule.entries[lane->schedule.count - 1].setting;
         atomic_fetch_add_explicit(&process->frozen, 1, memory_order_relaxed);
     }
     remember(batch, collective, &decision.setting);
-    if (__builtin_expect(!apply(context, &decision.setting, pairs, table, protocols, channels),
-                         0)) {
+    if (__builtin_expect(
+            !apply(context, lane, &decision.setting, pairs, table, protocols, channels) ||
+                (routed != NULL && routed->impossible),
+            0)) {
         atomic_fetch_add_explicit(&lane->shared->refused, 1, memory_order_relaxed);
         context->counts.noted++; /* not launched: neither timed nor untimed */
         return ATT_NCCL_SYSTEM_ERROR;

@@ -11,9 +11,11 @@
     (ATT_PAIR_BIT(algorithm, ATT_PROTOCOL_LL) | ATT_PAIR_BIT(algorithm, ATT_PROTOCOL_LL128) |      \
      ATT_PAIR_BIT(algorithm, ATT_PROTOCOL_SIMPLE))
 
+#define SUBSPACES 64 /* what strategies take */
+
 struct att_space_owned {
     att_space_t space;
-    att_subspace_t subspaces[ATT_PAIR_COUNT];
+    att_subspace_t subspaces[SUBSPACES];
 };
 
 uint32_t att_chunk_grain(int protocol)
@@ -119,7 +121,45 @@ static int by_prior(const void *a, const void *b)
     /* qsort is not stable: equal estimates keep NCCL's numbering. */
     int dx = x->algorithm * ATT_PROTOCOL_COUNT + x->protocol;
     int dy = y->algorithm * ATT_PROTOCOL_COUNT + y->protocol;
-    return dx - dy;
+    if (dx != dy)
+        return dx - dy;
+    if (x->transport != y->transport)
+        return x->transport - y->transport;
+    return (int)x->threads_min - (int)y->threads_min;
+}
+
+/* Is a variant of the communicator worth a subspace of this pair? Threads: what the catalogue says,
+ * of Ring, and NCCL_NTHREADS does not reach LL128. Transport: pairs that every transport offers
+ * (LL128 is off over shared memory, NVLS knows none). */
+static bool variant_fits(const att_space_facts_t *facts, const att_knobs_t *knobs, int a, int p,
+                         att_variant_t variant)
+{
+    if (p == ATT_PROTOCOL_LL128 || (a != ATT_ALGORITHM_RING && a != ATT_ALGORITHM_TREE))
+        return false;
+    if (variant.threads == 0)
+        return true;
+    const att_knob_rule_t *rule =
+        att_knobs_rule(knobs, ATT_KNOB_THREADS, facts->nccl_version, facts->collective, a, p);
+    return a == ATT_ALGORITHM_RING && att_knob_rule_allows(rule, variant.threads);
+}
+
+/* The subspace again, for each variant that fits. */
+static void add_variants(const att_space_facts_t *facts, const att_knobs_t *knobs,
+                         struct att_space_owned *owned)
+{
+    const att_subspace_t base = owned->subspaces[owned->space.subspace_count - 1];
+    for (uint32_t i = 0; i < facts->variants.count; i++) {
+        att_variant_t variant = facts->variants.items[i];
+        if (owned->space.subspace_count == SUBSPACES ||
+            !variant_fits(facts, knobs, base.algorithm, base.protocol, variant))
+            continue;
+        att_subspace_t *s = &owned->subspaces[owned->space.subspace_count++];
+        *s = base;
+        s->transport = variant.transport;
+        s->threads_min = variant.threads;
+        s->threads_max = variant.threads;
+        s->threads_step = variant.threads != 0;
+    }
 }
 
 int att_space_build(const att_space_facts_t *facts, struct att_space_owned **space,
@@ -190,6 +230,7 @@ int att_space_build(const att_space_facts_t *facts, struct att_space_owned **spa
             chunk_range(facts, knobs, s);
             float cost = facts->cost_us[a * ATT_PROTOCOL_COUNT + p];
             s->prior_us = cost >= 0 ? cost : -1;
+            add_variants(facts, knobs, owned);
         }
     qsort(owned->subspaces, owned->space.subspace_count, sizeof owned->subspaces[0], by_prior);
 

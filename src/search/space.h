@@ -6,6 +6,7 @@
 
 #include "attune/strategy.h"
 #include "base/status.h"
+#include "base/variants.h"
 
 /* What the ranks agree on: masks are ANDed, ceilings are minima over the ranks. */
 typedef struct att_space_facts {
@@ -21,6 +22,7 @@ typedef struct att_space_facts {
     int nccl_version;              /* NCCL_VERSION_CODE, 0: unknown, the newest */
     int has_chunk;                 /* every rank's tuner has a chunk callback (v6) */
     att_setting_t native;          /* algorithm, protocol, channels really used by NCCL's choice */
+    att_variants_t variants;       /* communicator variants that every rank has; digest unused */
     uint32_t algorithms;           /* user's restriction: bit per algorithm; 0 = all */
 } att_space_facts_t;
 

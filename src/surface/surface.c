@@ -153,6 +153,21 @@ static const att_surface_pair_t *find_pair(const struct att_surface *surface, in
     return &known->pairs[algorithm * ATT_PROTOCOL_COUNT + protocol];
 }
 
+bool att_surface_has_transport(const struct att_surface *surface, int transport)
+{
+    if (surface->info.kind == ATT_SURFACE_RECORDED || transport < 0 ||
+        transport >= ATT_TRANSPORT_COUNT)
+        return false;
+    for (int c = 0; c < ATT_COLLECTIVE_COUNT; c++) {
+        const att_surface_collective_t *known = &surface->collectives[c];
+        for (int i = 0; i < ATT_PAIR_COUNT; i++)
+            if ((known->offered & 1u << i) != 0 &&
+                (known->pairs[i].transports & 1u << transport) == 0)
+                return false;
+    }
+    return true;
+}
+
 uint32_t att_surface_pairs(const struct att_surface *surface, int collective)
 {
     if (collective < 0 || collective >= ATT_COLLECTIVE_COUNT)

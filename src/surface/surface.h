@@ -82,6 +82,8 @@ int att_surface_load_index(const struct att_surface *surface, const char *load);
 
 /* (algorithm, protocol) bits that NCCL would offer for this collective on this setup. */
 uint32_t att_surface_pairs(const struct att_surface *surface, int collective);
+/* Modelled: every pair of it runs over this transport. */
+bool att_surface_has_transport(const struct att_surface *surface, int transport);
 /* NCCL's own choice with every knob filled in (transport, channels, threads, chunk_bytes).
  * Recorded: what was noted of it, the rest kept; all kept when nothing was noted. The duration of
  * ATT_SETTING_KEEP is that of NCCL's choice for both kinds. */
