@@ -34,6 +34,14 @@ double att_compare_error(const double *samples, uint32_t count)
     return fmax(upper - median, median - lower) / median;
 }
 
+/* It comes from a file and goes to a terminal. */
+static void clean(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++)
+        if (*c < 0x20 || *c == 0x7f)
+            *c = '?';
+}
+
 static bool alike(const att_compare_entry_t *a, const att_compare_entry_t *b)
 {
     return a->bytes == b->bytes && a->ranks == b->ranks && a->nodes == b->nodes &&
@@ -50,8 +58,12 @@ int att_compare_side_add(att_compare_side_t *side, const att_compare_entry_t *en
         return -ATT_ENOMEM;
     att_compare_entry_t *added = &side->entries[side->count];
     *added = *entry;
+    char *const texts[] = {added->collective, added->type, added->redop,
+                           added->load,       added->by,   added->setting};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        clean(texts[i]);
     for (uint32_t i = 0; i < side->count; i++)
-        added->ordinal += alike(&side->entries[i], entry);
+        added->ordinal += alike(&side->entries[i], added);
     side->count++;
     return ATT_OK;
 }
@@ -199,6 +211,9 @@ int att_compare_side_read(const char *path, att_compare_side_t *side, att_error_
                         strerror(errno));
     int status =
         S_ISDIR(about.st_mode) ? att_compare_run_read(side, error) : take_file(side, error);
+    clean(side->nccl);
+    clean(side->device);
+    clean(side->clock);
     if (status == ATT_OK && side->count == 0)
         status = att_fail(error, ATT_EINPUT, "%s: nothing in it has a time", path);
     if (status != ATT_OK)

@@ -63,6 +63,14 @@ static bool number(const char *word, double *value)
     return end != word && (*end == '\0' || strcmp(end, "%") == 0) && isfinite(*value);
 }
 
+/* It comes from a file and may go to a terminal. */
+static void clean(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++)
+        if (*c < 0x20 || *c == 0x7f)
+            *c = '?';
+}
+
 static int add_row(att_result_rows_t *rows, const att_result_row_t *row)
 {
     if (rows->count == 0 || (rows->count & (rows->count - 1)) == 0) {
@@ -72,7 +80,11 @@ static int add_row(att_result_rows_t *rows, const att_result_row_t *row)
             return -ATT_ENOMEM;
         rows->rows = grown;
     }
-    rows->rows[rows->count++] = *row;
+    att_result_row_t *added = &rows->rows[rows->count++];
+    *added = *row;
+    clean(added->collective);
+    clean(added->type);
+    clean(added->redop);
     return ATT_OK;
 }
 
