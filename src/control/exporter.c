@@ -13,6 +13,8 @@
 
 #define SHARE 100u /* of the time that making the text took is left before it is made again */
 
+#define SLOTS (4 * ATT_TASKS)
+
 enum { OWN, INSPECTOR, PAGES };
 _Static_assert(PAGES == ATT_METRICS_PAGES, "one page a file");
 
@@ -25,7 +27,7 @@ struct att_exporter {
     char host[64];
     uint64_t next_ns;
     att_metrics_task_t *tasks;
-    uint32_t capacity;
+    uint32_t slots[SLOTS]; /* where a task is in them, + 1 */
 };
 
 static const print_fn prints[PAGES] = {att_metrics_print, att_metrics_print_inspector};
@@ -109,10 +111,16 @@ static att_metrics_task_t task_of(const att_task_report_t *t)
     };
 }
 
-static int same_labels(const att_metrics_task_t *a, const att_metrics_task_t *b)
+static int same_but_pairs(const att_metrics_task_t *a, const att_metrics_task_t *b)
 {
     return a->hash == b->hash && a->bytes == b->bytes && a->collective == b->collective &&
-           a->legal_pairs == b->legal_pairs && a->ranks == b->ranks && a->nodes == b->nodes;
+           a->ranks == b->ranks && a->nodes == b->nodes;
+}
+
+static uint32_t slot_of(const att_metrics_task_t *t)
+{
+    uint64_t key = (t->hash ^ (t->bytes * 31 + t->collective)) * 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(key >> 32) % SLOTS;
 }
 
 /* The tasks with their labels told apart: of communicators made and ended again with one hash the
@@ -120,21 +128,29 @@ static int same_labels(const att_metrics_task_t *a, const att_metrics_task_t *b)
 static int take_tasks(struct att_exporter *e, const att_task_report_t *tasks, uint32_t count,
                       uint32_t *taken)
 {
-    if (count > e->capacity) {
-        att_metrics_task_t *more = realloc(e->tasks, count * sizeof *more);
-        if (more == NULL)
-            return -ATT_ENOMEM;
-        e->tasks = more;
-        e->capacity = count;
-    }
+    if (count > ATT_TASKS) /* agent.c has no more */
+        count = ATT_TASKS;
+    if (e->tasks == NULL && (e->tasks = malloc(ATT_TASKS * sizeof *e->tasks)) == NULL)
+        return -ATT_ENOMEM;
+    memset(e->slots, 0, sizeof e->slots);
     *taken = 0;
     for (uint32_t i = 0; i < count; i++) {
         att_metrics_task_t task = task_of(&tasks[i]);
-        uint32_t k = 0;
-        while (k < *taken && !same_labels(&e->tasks[k], &task))
-            k++;
-        e->tasks[k] = task;
-        *taken += k == *taken;
+        uint32_t slot = slot_of(&task), index = *taken;
+        for (; e->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
+            const att_metrics_task_t *other = &e->tasks[e->slots[slot] - 1];
+            if (!same_but_pairs(other, &task))
+                continue;
+            if (other->legal_pairs == task.legal_pairs) {
+                task.twin = other->twin;
+                index = e->slots[slot] - 1;
+                break;
+            }
+            task.twin = 1;
+        }
+        e->tasks[index] = task;
+        e->slots[slot] = index + 1;
+        *taken += index == *taken;
     }
     return ATT_OK;
 }

@@ -159,21 +159,27 @@ static void print_late(FILE *out, const att_metrics_t *m)
     }
 }
 
+#define PHASES 16 /* words that att_metrics_task_t.phase takes; there are fewer */
+
 static void print_phases(FILE *out, const att_metrics_t *m)
 {
-    print_head(out, "tasks", "gauge", "Tasks by where they are in their life.");
+    const char *words[PHASES];
+    uint32_t counts[PHASES] = {0}, known = 0;
     for (uint32_t i = 0; i < m->task_count; i++) {
-        uint32_t same = 0, before = 0;
-        for (uint32_t k = 0; k < m->task_count; k++)
-            if (strcmp(m->tasks[k].phase, m->tasks[i].phase) == 0) {
-                same++;
-                before += k < i;
-            }
-        if (before > 0)
+        uint32_t k = 0;
+        while (k < known && strcmp(words[k], m->tasks[i].phase) != 0)
+            k++;
+        if (k == PHASES)
             continue;
+        if (k == known)
+            words[known++] = m->tasks[i].phase;
+        counts[k]++;
+    }
+    print_head(out, "tasks", "gauge", "Tasks by where they are in their life.");
+    for (uint32_t k = 0; k < known; k++) {
         fprintf(out, "attune_tasks{phase=");
-        print_label(out, m->tasks[i].phase);
-        fprintf(out, "} %u\n", same);
+        print_label(out, words[k]);
+        fprintf(out, "} %u\n", counts[k]);
     }
 }
 
@@ -270,11 +276,7 @@ static void print_inspector(FILE *out, const char *name, const char *help, int b
     fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
     for (uint32_t i = 0; i < m->task_count; i++) {
         const att_metrics_task_t *t = &m->tasks[i];
-        uint32_t twins = 0;
-        for (uint32_t k = 0; k < i; k++)
-            twins += m->tasks[k].hash == t->hash && m->tasks[k].bytes == t->bytes &&
-                     m->tasks[k].collective == t->collective && m->tasks[k].ranks == t->ranks;
-        if (t->now_s <= 0 || twins > 0) /* these labels cannot tell them apart */
+        if (t->now_s <= 0 || t->twin) /* these labels cannot tell twins apart */
             continue;
         char bytes[24], pair[48];
         algo_proto(t->setting, pair, sizeof pair);

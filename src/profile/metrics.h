@@ -20,6 +20,7 @@ typedef struct att_metrics_task {
     uint32_t ranks, nodes, collective;
     uint32_t legal_pairs; /* tasks of one size may differ by it alone */
     uint64_t bytes;
+    int twin; /* a task before it differs in legal_pairs alone */
     const char *phase;
     uint64_t trials, switches, aborts, calls, calls_lost, disturbed;
     double lost_s;
