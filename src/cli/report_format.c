@@ -67,7 +67,10 @@ static void write_percent(const json_t *value, char *text, size_t size)
 {
     double share;
     if (number(value, &share, text, size))
-        snprintf(text, size, share != 0 && fabs(share) < 0.001 ? "%.3f %%" : "%.1f %%",
+        /* Neither nearly nothing nor nearly everything is rounded to it. */
+        snprintf(text, size,
+                 (share != 0 && fabs(share) < 0.001) || (share < 1 && share > 0.999) ? "%.3f %%"
+                                                                                     : "%.1f %%",
                  100 * share);
 }
 

@@ -48,8 +48,11 @@ static void note_file(work_t *w, const char *name)
 /* --- tasks.json ---------------------------------------------------------------------------------
  */
 
-static void add_coverage(work_t *w, const att_tasks_t *t)
+static void add_coverage(work_t *w, const att_tasks_t *t, const json_t *raw)
 {
+    /* Of younger sidecars, or with the preload. */
+    static const char *const more[] = {"called", "answered",   "bypassed", "streams",
+                                       "unused", "incomplete", "unsent",   "waiting"};
     uint64_t untimed = 0;
     json_t *reasons = json_array();
     double calls = t->coverage.decisions > 0 ? (double)t->coverage.decisions : 1;
@@ -71,6 +74,11 @@ static void add_coverage(work_t *w, const att_tasks_t *t)
         (json_int_t)t->coverage.dropped, "anomalies", (json_int_t)t->coverage.anomalies, "waited",
         (json_int_t)t->coverage.waited, "longest_wait_us", t->coverage.longest_wait_us, "in_doubt",
         (json_int_t)t->coverage.in_doubt);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        json_t *count = json_object_get(raw, more[i]);
+        if (json_is_integer(count))
+            json_object_set(coverage, more[i], count);
+    }
     json_object_set_new(w->value, "coverage", coverage);
 }
 
@@ -129,7 +137,7 @@ static int add_tasks(work_t *w, att_error_t *error)
                         att_report_tasks(&tasks, json_object_get(root, "tasks")));
     json_object_set_new(w->value, "summary",
                         att_report_summary(json_object_get(w->value, "tasks")));
-    add_coverage(w, &tasks);
+    add_coverage(w, &tasks, json_object_get(root, "coverage"));
     add_cost(w, &tasks);
     add_machine(w, &tasks);
     json_decref(root);

@@ -376,6 +376,31 @@ static void view_counters(json_t *counters)
     }
 }
 
+static void view_coverage(json_t *coverage)
+{
+    static const struct {
+        const char *key, *what;
+    } rows[] = {{"called", "collectives that the preload saw"},
+                {"answered", "of these, those that NCCL asked the hook about"},
+                {"bypassed", "calls that have no tuner (point-to-point, all-to-all)"},
+                {"streams", "CUDA streams of the calls"},
+                {"unused", "records of groups that were not ready, or had ended"},
+                {"incomplete", "records that the other ranks' did not follow in time"},
+                {"unsent", "records that the next agent did not take"},
+                {"waiting", "records that still waited at the end"}};
+    json_t *more = json_array();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *number = json_object_get(coverage, rows[i].key);
+        if (number != NULL)
+            json_array_append_new(more,
+                                  json_pack("{s:s,s:O}", "what", rows[i].what, "number", number));
+    }
+    if (json_is_object(coverage))
+        json_object_set_new(coverage, "more", more);
+    else
+        json_decref(more);
+}
+
 static void view_files(json_t *value)
 {
     json_t *list = json_array(), *file;
@@ -391,6 +416,7 @@ void att_report_view(att_report_run_t *run)
     json_t *value = run->value;
     view_tasks(run);
     view_stragglers(json_object_get(value, "stragglers"));
+    view_coverage(json_object_get(value, "coverage"));
     view_provenance(value);
     view_files(value);
     mark_ends(json_object_get(value, "missing"));

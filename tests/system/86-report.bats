@@ -19,7 +19,7 @@ many() {
         def hostile: "<img src=x onerror=alert(1)>\"'"'"'&{{run}}</script>\u0001";
         def setting(p; c): {algorithm: "ring", protocol: p, transport: "keep", channels: c, threads: 0, chunk: 0};
         {version: 1, attune: "0.1.0", nccl_version: 23007, state: "running", device: hostile,
-         coverage: {decisions: 1000000, timed: 930000, untimed: {off: 60000, "<b>x</b>": 10000}, dropped: 5},
+         coverage: {decisions: 1000000, timed: 930000, called: 7, answered: 6, unsent: 5, untimed: {off: 60000, "<b>x</b>": 10000}, dropped: 5},
          cost: {lost_us: 3e7, run_us: 6e8}, agent: {cpu_share: 0.02},
          tasks: [range($n) | {group: "0x\(. % 5)", ranks: 8, nodes: 1, collective: (["allreduce", "allgather",
             "reducescatter", "broadcast", "reduce"][. / 5 % 5 | floor]), bytes: (1024 * (. + 1)), phase: "settled",
@@ -158,6 +158,7 @@ asked() {
     ! LC_ALL=C grep -q $'\001' many.html || fail "control characters"
     [ "$(grep -c '<figure class="curve"' many.html)" -eq 500 ]
     awk '/<svg/ { at = 1; n = 0 } at { n += length($0) } /<\/svg>/ { at = 0; if (n > 8000) exit 1 }' many.html
+    grep -q 'that the next agent did not take</th><td class="n">5<' many.html
     # By the way it says that the run has not ended.
     grep -q 'not finished' many.html
 }
