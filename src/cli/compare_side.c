@@ -34,14 +34,6 @@ double att_compare_error(const double *samples, uint32_t count)
     return fmax(upper - median, median - lower) / median;
 }
 
-/* It comes from a file and goes to a terminal. */
-static void clean(char *text)
-{
-    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++)
-        if (*c < 0x20 || *c == 0x7f)
-            *c = '?';
-}
-
 static bool alike(const att_compare_entry_t *a, const att_compare_entry_t *b)
 {
     return a->bytes == b->bytes && a->ranks == b->ranks && a->nodes == b->nodes &&
@@ -61,7 +53,7 @@ int att_compare_side_add(att_compare_side_t *side, const att_compare_entry_t *en
     char *const texts[] = {added->collective, added->type, added->redop,
                            added->load,       added->by,   added->setting};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        clean(texts[i]);
+        att_result_text_clean(texts[i]);
     for (uint32_t i = 0; i < side->count; i++)
         added->ordinal += alike(&side->entries[i], added);
     side->count++;
@@ -114,12 +106,6 @@ static double samples_error(const json_t *list)
     return error;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 static int take_sweep_task(att_compare_side_t *side, const json_t *task)
 {
     size_t i;
@@ -144,11 +130,11 @@ static int take_sweep_task(att_compare_side_t *side, const json_t *task)
                 .time_us = json_number_value(json_object_get(final, "median_us")),
                 .error = samples_error(json_object_get(final, "samples_us"))};
             snprintf(entry.collective, sizeof entry.collective, "%.23s",
-                     text_of(task, "collective"));
-            snprintf(entry.type, sizeof entry.type, "%.15s", text_of(task, "type"));
-            snprintf(entry.load, sizeof entry.load, "%.15s", text_of(task, "load"));
+                     att_json_text_at(task, "collective"));
+            snprintf(entry.type, sizeof entry.type, "%.15s", att_json_text_at(task, "type"));
+            snprintf(entry.load, sizeof entry.load, "%.15s", att_json_text_at(task, "load"));
             snprintf(entry.setting, sizeof entry.setting, "%.63s",
-                     text_of(json_object_get(final, "setting"), "text"));
+                     att_json_text_at(json_object_get(final, "setting"), "text"));
             if (att_compare_side_add(side, &entry) != ATT_OK)
                 return -ATT_ENOMEM;
         }
@@ -162,11 +148,11 @@ static int take_sweep(att_compare_side_t *side, const json_t *root, att_error_t 
     size_t i;
     json_t *task;
     side->kind = ATT_COMPARE_SWEEP;
-    snprintf(side->nccl, sizeof side->nccl, "%s", text_of(from, "nccl_version"));
-    const char *device = text_of(from, "device"), *name = strchr(device, ' ');
+    snprintf(side->nccl, sizeof side->nccl, "%s", att_json_text_at(from, "nccl_version"));
+    const char *device = att_json_text_at(from, "device"), *name = strchr(device, ' ');
     snprintf(side->device, sizeof side->device, "%s",
              device[0] == '[' && name != NULL ? name + 1 : device);
-    snprintf(side->clock, sizeof side->clock, "%s", text_of(from, "clock"));
+    snprintf(side->clock, sizeof side->clock, "%s", att_json_text_at(from, "clock"));
     json_array_foreach(json_object_get(root, "tasks"), i,
                        task) if (take_sweep_task(side, task) !=
                                  ATT_OK) return att_fail(error, ATT_ENOMEM, "no memory");
@@ -211,9 +197,9 @@ int att_compare_side_read(const char *path, att_compare_side_t *side, att_error_
                         strerror(errno));
     int status =
         S_ISDIR(about.st_mode) ? att_compare_run_read(side, error) : take_file(side, error);
-    clean(side->nccl);
-    clean(side->device);
-    clean(side->clock);
+    att_result_text_clean(side->nccl);
+    att_result_text_clean(side->device);
+    att_result_text_clean(side->clock);
     if (status == ATT_OK && side->count == 0)
         status = att_fail(error, ATT_EINPUT, "%s: nothing in it has a time", path);
     if (status != ATT_OK)

@@ -103,6 +103,12 @@ json_t *att_json_text(const char *text)
     return value;
 }
 
+const char *att_json_text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
 int att_json_replace(const char *path, json_t *root, att_error_t *error)
 {
     char temporary[PATH_MAX];

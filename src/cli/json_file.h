@@ -19,6 +19,8 @@ int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *er
 int att_json_check_version(const json_t *root, int version, att_error_t *error);
 /* A text as a JSON string; what is no UTF-8 (file names, arguments) becomes '?'. */
 json_t *att_json_text(const char *text);
+/* A member that is a text, else "". */
+const char *att_json_text_at(const json_t *object, const char *key);
 /* Write <path>.tmp and rename it to path. Takes over the reference to `root`. */
 int att_json_replace(const char *path, json_t *root, att_error_t *error);
 

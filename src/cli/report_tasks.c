@@ -71,12 +71,6 @@ json_t *att_report_tasks(const att_tasks_t *tasks, const json_t *raw)
     return list;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 json_t *att_report_summary(const json_t *tasks)
 {
     int tuned = 0, kept = 0, counted = 0;
@@ -85,7 +79,7 @@ json_t *att_report_summary(const json_t *tasks)
     json_t *task, *best_task = NULL;
     json_array_foreach(tasks, i, task)
     {
-        const char *verdict = text_of(task, "verdict");
+        const char *verdict = att_json_text_at(task, "verdict");
         double speedup = json_number_value(json_object_get(task, "speedup"));
         tuned += strcmp(verdict, "tuned") == 0;
         kept += strcmp(verdict, "kept") == 0;
@@ -106,8 +100,9 @@ json_t *att_report_summary(const json_t *tasks)
         "speedup_least", positive(counted > 0 ? least : 0));
     if (best_task != NULL)
         json_object_set_new(summary, "most",
-                            json_pack("{s:s,s:O}", "collective", text_of(best_task, "collective"),
-                                      "bytes", json_object_get(best_task, "bytes")));
+                            json_pack("{s:s,s:O}", "collective",
+                                      att_json_text_at(best_task, "collective"), "bytes",
+                                      json_object_get(best_task, "bytes")));
     return summary;
 }
 

@@ -22,12 +22,6 @@
 #define FEW_RANKS     32u
 #define ROWS_IN_SIGHT 40u /* more scroll in a box */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 static double number_of(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
@@ -55,18 +49,21 @@ static void name_task(json_t *task)
     for (size_t i = 0; i < ATT_REPORT_FORMATS; i++)
         if (strcmp(formats[i].name, "bytes") == 0)
             formats[i].write(json_object_get(task, "bytes"), bytes, sizeof bytes);
-    json_object_set_new(task, "name", json_sprintf("%s %s", text_of(task, "collective"), bytes));
-    const char *verdict = text_of(task, "verdict"), *reason = text_of(task, "reason");
-    const char *setting = text_of(json_object_get(task, "tuned"), "setting");
+    json_object_set_new(task, "name",
+                        json_sprintf("%s %s", att_json_text_at(task, "collective"), bytes));
+    const char *verdict = att_json_text_at(task, "verdict"),
+               *reason = att_json_text_at(task, "reason");
+    const char *setting = att_json_text_at(json_object_get(task, "tuned"), "setting");
     json_object_set_new(task, "tuned_text",
                         json_string(strcmp(verdict, "kept") == 0   ? "kept NCCL\xe2\x80\x99s choice"
                                     : strcmp(verdict, "open") == 0 ? "\xe2\x80\x93"
                                                                    : setting));
     /* That it wins, and by how much, stands in the columns before. */
-    bool plain = strcmp(verdict, "tuned") == 0 && strcmp(text_of(task, "phase"), "settled") == 0;
+    bool plain =
+        strcmp(verdict, "tuned") == 0 && strcmp(att_json_text_at(task, "phase"), "settled") == 0;
     json_object_set_new(task, "remark",
                         json_string(plain               ? ""
-                                    : reason[0] == '\0' ? text_of(task, "phase")
+                                    : reason[0] == '\0' ? att_json_text_at(task, "phase")
                                                         : reason));
     if (strcmp(verdict, "tuned") == 0)
         json_object_set(task, "shown_bound", json_object_get(task, "gain_lower"));
@@ -77,18 +74,18 @@ static void name_task(json_t *task)
 static int by_task(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    int order = att_collective_parse(text_of(x, "collective")) -
-                att_collective_parse(text_of(y, "collective"));
+    int order = att_collective_parse(att_json_text_at(x, "collective")) -
+                att_collective_parse(att_json_text_at(y, "collective"));
     if (order == 0)
-        order = strcmp(text_of(x, "group"), text_of(y, "group"));
+        order = strcmp(att_json_text_at(x, "group"), att_json_text_at(y, "group"));
     double p = number_of(x, "bytes"), q = number_of(y, "bytes");
     return order != 0 ? order : (p > q) - (p < q);
 }
 
 static bool same_chart(const json_t *a, const json_t *b)
 {
-    return strcmp(text_of(a, "collective"), text_of(b, "collective")) == 0 &&
-           strcmp(text_of(a, "group"), text_of(b, "group")) == 0 &&
+    return strcmp(att_json_text_at(a, "collective"), att_json_text_at(b, "collective")) == 0 &&
+           strcmp(att_json_text_at(a, "group"), att_json_text_at(b, "group")) == 0 &&
            number_of(a, "ranks") == number_of(b, "ranks");
 }
 
@@ -122,8 +119,8 @@ static json_t *size_charts(const json_t *tasks)
         for (size_t k = i; k < end; k++)
             json_array_append_new(rows, bar_row(json_array_get(tasks, k), widest));
         json_array_append_new(charts, json_pack("{s:s,s:s,s:O,s:o}", "collective",
-                                                text_of(first, "collective"), "group",
-                                                text_of(first, "group"), "ranks",
+                                                att_json_text_at(first, "collective"), "group",
+                                                att_json_text_at(first, "group"), "ranks",
                                                 json_object_get(first, "ranks"), "rows", rows));
     }
     return charts;
@@ -180,9 +177,9 @@ static json_t *cost_view(json_t *const *tasks, size_t count)
     for (size_t i = 0; i < count; i++) {
         double lost = number_of(order[i], "lost_s");
         if (i < COST_TASKS)
-            json_array_append_new(list,
-                                  json_pack("{s:s,s:f,s:f}", "name", text_of(order[i], "name"),
-                                            "lost_s", lost, "share", most > 0 ? lost / most : 0.0));
+            json_array_append_new(list, json_pack("{s:s,s:f,s:f}", "name",
+                                                  att_json_text_at(order[i], "name"), "lost_s",
+                                                  lost, "share", most > 0 ? lost / most : 0.0));
         else
             rest += lost;
     }
@@ -206,7 +203,8 @@ static void view_tasks(att_report_run_t *run)
     for (size_t i = 0; i < count; i++) {
         order[i] = json_array_get(tasks, i);
         name_task(order[i]);
-        many_groups |= strcmp(text_of(order[i], "group"), text_of(order[0], "group")) != 0;
+        many_groups |=
+            strcmp(att_json_text_at(order[i], "group"), att_json_text_at(order[0], "group")) != 0;
         many_sizes |= number_of(order[i], "ranks") != number_of(order[0], "ranks");
         ranks = fmax(ranks, number_of(order[i], "ranks"));
         if (run->trials.searches == NULL)
@@ -304,14 +302,14 @@ static void view_provenance(json_t *value)
     const json_t *machine = json_object_get(value, "machine");
     char text[64] = "";
     add_command(facts, json_object_get(p, "command"));
-    add_fact(facts, "run", text_of(p, "run_id"), true);
-    add_fact(facts, "host", text_of(p, "host"), false);
-    add_fact(facts, "folder", text_of(p, "directory"), true);
-    add_fact(facts, "device", text_of(machine, "device"), false);
-    add_fact(facts, "NCCL", text_of(machine, "nccl"), false);
-    add_fact(facts, "attune of the run", text_of(machine, "attune"), false);
-    add_fact(facts, "began", text_of(p, "started"), false);
-    add_fact(facts, "ended", text_of(p, "ended"), false);
+    add_fact(facts, "run", att_json_text_at(p, "run_id"), true);
+    add_fact(facts, "host", att_json_text_at(p, "host"), false);
+    add_fact(facts, "folder", att_json_text_at(p, "directory"), true);
+    add_fact(facts, "device", att_json_text_at(machine, "device"), false);
+    add_fact(facts, "NCCL", att_json_text_at(machine, "nccl"), false);
+    add_fact(facts, "attune of the run", att_json_text_at(machine, "attune"), false);
+    add_fact(facts, "began", att_json_text_at(p, "started"), false);
+    add_fact(facts, "ended", att_json_text_at(p, "ended"), false);
     if (json_is_number(json_object_get(p, "duration_s"))) {
         att_report_duration_text(number_of(p, "duration_s") * 1e6, text, sizeof text);
         add_fact(facts, "duration", text, false);
@@ -322,8 +320,8 @@ static void view_provenance(json_t *value)
         add_fact(facts, "exit status of the command", text, false);
     }
     const json_t *sidecar = json_object_get(p, "sidecar");
-    add_fact(facts, "sidecar", text_of(sidecar, "program"), true);
-    add_fact(facts, "end of the sidecar", text_of(sidecar, "end"), false);
+    add_fact(facts, "sidecar", att_json_text_at(sidecar, "program"), true);
+    add_fact(facts, "end of the sidecar", att_json_text_at(sidecar, "end"), false);
     json_object_set_new(value, "has_provenance",
                         json_boolean(json_array_size(facts) > 0 ||
                                      json_is_string(json_object_get(value, "notes"))));
@@ -361,7 +359,7 @@ static void view_counters(json_t *counters)
         {
             json_t *list = json_object_get(source, "events");
             /* The run has a state too: a template would take that for a source without. */
-            json_object_set_new(source, "off", json_string(text_of(source, "state")));
+            json_object_set_new(source, "off", json_string(att_json_text_at(source, "state")));
             events += json_array_size(list);
             json_array_foreach(list, e, event) if (count <= SOURCES_DRAWN) json_object_set_new(
                 event, "path",
@@ -421,6 +419,6 @@ void att_report_view(att_report_run_t *run)
     view_files(value);
     mark_ends(json_object_get(value, "missing"));
     json_object_set_new(value, "unfinished",
-                        json_boolean(strcmp(text_of(value, "state"), "unfinished") == 0));
+                        json_boolean(strcmp(att_json_text_at(value, "state"), "unfinished") == 0));
     view_counters(json_object_get(value, "counters"));
 }

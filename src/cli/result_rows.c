@@ -63,8 +63,7 @@ static bool number(const char *word, double *value)
     return end != word && (*end == '\0' || strcmp(end, "%") == 0) && isfinite(*value);
 }
 
-/* It comes from a file and may go to a terminal. */
-static void clean(char *text)
+void att_result_text_clean(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++)
         if (*c < 0x20 || *c == 0x7f)
@@ -82,9 +81,9 @@ static int add_row(att_result_rows_t *rows, const att_result_row_t *row)
     }
     att_result_row_t *added = &rows->rows[rows->count++];
     *added = *row;
-    clean(added->collective);
-    clean(added->type);
-    clean(added->redop);
+    att_result_text_clean(added->collective);
+    att_result_text_clean(added->type);
+    att_result_text_clean(added->redop);
     return ATT_OK;
 }
 

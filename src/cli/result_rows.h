@@ -39,6 +39,9 @@ int att_result_rows_parse(const char *text, size_t size, const char *name, att_r
                           att_error_t *error);
 /* Rows i up to here differ in size only. */
 uint32_t att_result_rows_series(const att_result_rows_t *rows, uint32_t i);
+/* Control characters become '?': for a text of a file that goes to a terminal. */
+void att_result_text_clean(char *text);
+
 void att_result_rows_free(att_result_rows_t *rows);
 
 #endif
