@@ -52,6 +52,11 @@ const att_option_row_t att_option_rows[] = {
      "Search"},
     {"observe", "ATTUNE_OBSERVE", ATT_OPTION_BOOL, BOTH, FIELD(observe), "no", NULL, NULL, 0, 0,
      "count and time the calls, change nothing", "Search"},
+    {"objective", "ATTUNE_OBJECTIVE", ATT_OPTION_CHOICE, BOTH, FIELD(objective), "collective",
+     "WHAT", "collective|step", 0, 0,
+     "what is made short: the collective, or the step from one call of a task to its next, so that "
+     "compute slowed by communication counts",
+     "Search"},
     {"apply", "ATTUNE_APPLY", ATT_OPTION_STRING, BOTH, FIELD(apply), "", "RUN", NULL, 0, 0,
      "use the settings of this finished run's folder, do not search", "Search"},
     {"quarantine", "ATTUNE_QUARANTINE", ATT_OPTION_STRING, BOTH, FIELD(quarantine), "", "RUN", NULL,
@@ -65,6 +70,11 @@ const att_option_row_t att_option_rows[] = {
      NULL, 0, 1e3 * YEAR_S,
      "a call whose decision cannot be reached for this long fails, in milliseconds", "Safety"},
 
+    {"reproducible", "ATTUNE_REPRODUCIBLE", ATT_OPTION_BOOL, BOTH, FIELD(reproducible), "no", NULL,
+     NULL, 0, 0,
+     "change nothing that can change the order of additions: collectives that reduce keep NCCL's "
+     "choice ('attune knobs' lists them)",
+     "Safety"},
     {"graphs", "ATTUNE_GRAPHS", ATT_OPTION_BOOL, ATT_FOR_RUN, FIELD(graphs), "yes", NULL, NULL, 0,
      0,
      "the job may capture CUDA graphs; with --no-graphs NCCL 2.27, which does not tell, is tuned",

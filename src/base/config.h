@@ -34,6 +34,8 @@ typedef struct att_config {
     int64_t reserve_units; /* --reserve-sms: SMs kept free of channels on each device, default 4 */
     bool search_each;   /* --search-each: groups of one kind do not take over a winner */
     bool graphs;        /* --no-graphs: the job captures no CUDA graph */
+    char *objective;    /* --objective collective|step: what a sample is of */
+    bool reproducible;  /* --reproducible: no change of the order of additions */
     bool observe;       /* --observe: count and time, change nothing */
     char *quarantine;   /* --quarantine RUN: leave out what was on trial at its end */
     char *apply;        /* --apply RUN: use a finished run's settings, do not search */

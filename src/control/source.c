@@ -13,10 +13,11 @@
 #define OWN_PACE 3.0
 #define LONG_US  50.0
 
-void att_source_init(att_source_t *source, att_reduction_t reduction)
+void att_source_init(att_source_t *source, att_reduction_t reduction, bool step)
 {
     memset(source, 0, sizeof *source);
-    source->reduction = reduction;
+    source->reduction = source->stamps = reduction;
+    source->step = step;
     source->native = ATT_SETTING_KEEP;
 }
 
@@ -39,6 +40,10 @@ int att_source_watch(att_source_t *source, const att_part_t *whole)
 
 uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
 {
+    if (source->step) {
+        source->reduction = ATT_REDUCTION_INTERVAL;
+        return source->intervals >= ATT_SOURCE_CALLS / 2 ? UINT32_MAX : 0;
+    }
     if (whole_stamps)
         return UINT32_MAX;
     double us = att_median(source->duration_us, source->durations);
@@ -53,17 +58,31 @@ uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
            ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_SIMPLE);
 }
 
-int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t *call,
-                      double *duration_us)
+/* The call before this one: only now is it known how long its step was. */
+static int sample_before(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample)
 {
-    if (source->reduction == ATT_REDUCTION_INTERVAL) {
-        *call = source->previous.call;
-        *duration_us =
-            source->previous.ranks > 0 ? att_part_interval_us(&source->previous, whole) : -1;
-    } else {
-        *call = whole->call;
-        *duration_us = att_part_duration_us(whole, source->reduction);
+    const att_part_t *before = &source->previous;
+    if (before->ranks == 0)
+        return 0;
+    sample->call = before->call;
+    sample->step_us = att_part_interval_us(before, whole);
+    sample->collective_us = att_part_duration_us(before, source->stamps);
+    sample->used.algorithm = before->algorithm;
+    sample->used.protocol = before->protocol;
+    sample->used.channels = before->channels;
+    sample->duration_us = sample->step_us;
+    return sample->step_us > 0;
+}
+
+int att_source_sample(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample)
+{
+    *sample = (att_source_sample_t){.used = ATT_SETTING_KEEP};
+    int there = sample_before(source, whole, sample);
+    if (source->reduction != ATT_REDUCTION_INTERVAL) {
+        sample->call = whole->call;
+        sample->duration_us = att_part_duration_us(whole, source->reduction);
+        there = sample->duration_us > 0;
     }
     source->previous = *whole;
-    return *duration_us > 0;
+    return there;
 }

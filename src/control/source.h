@@ -16,20 +16,30 @@
 
 typedef struct att_source {
     att_reduction_t reduction;
-    att_setting_t native; /* algorithm, protocol, channels that NCCL's own choice uses */
+    bool step; /* the step is to be short: start to start, whatever fills the time between */
+    att_reduction_t stamps; /* how the collective alone is reduced; never INTERVAL */
+    att_setting_t native;   /* algorithm, protocol, channels that NCCL's own choice uses */
     uint32_t durations, intervals;
     double duration_us[ATT_SOURCE_CALLS], interval_us[ATT_SOURCE_CALLS];
     att_part_t previous; /* last complete call; ranks = 0: none */
 } att_source_t;
 
-void att_source_init(att_source_t *source, att_reduction_t reduction);
+void att_source_init(att_source_t *source, att_reduction_t reduction, bool step);
 /* A complete call with NCCL's own setting. Returns 1 when enough were seen to choose. */
 int att_source_watch(att_source_t *source, const att_part_t *whole);
 /* whole_stamps: every rank's stop stamps cover all threads. Returns the pairs (ATT_PAIR_BIT) whose
- * samples can be compared with each other. */
+ * samples can be compared with each other; 0: the step is asked for, and its calls do not follow
+ * each other one by one. */
 uint32_t att_source_choose(att_source_t *source, bool whole_stamps);
-/* A complete call; 1 with the call that the sample is of and its duration, or 0. */
-int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t *call,
-                      double *duration_us);
+/* A sample; times that are not above 0 are not known. */
+typedef struct att_source_sample {
+    uint64_t call;
+    double duration_us; /* what is made short */
+    /* Of the call before the one that brought it, whose step is known only now: */
+    att_setting_t used;            /* algorithm, protocol, channels */
+    double collective_us, step_us; /* by stamps; from its start to the next call's */
+} att_source_sample_t;
+/* A complete call; 1 with a sample, or 0. */
+int att_source_sample(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample);
 
 #endif

@@ -141,7 +141,7 @@ int att_task_create(att_task_shared_t *shared, uint32_t index, const att_task_re
     memcpy(&t->identity, &memory->groups[t->task->group % ATT_GROUPS], sizeof t->identity);
     t->group = &t->identity;
     t->reach = reach;
-    att_source_init(&t->source, ATT_REDUCTION_NONE);
+    att_source_init(&t->source, ATT_REDUCTION_NONE, false);
     t->last_call = calloc(t->group->ranks, sizeof *t->last_call);
     t->lanes = calloc(t->group->ranks, sizeof *t->lanes);
     if (t->last_call == NULL || t->lanes == NULL ||
@@ -198,19 +198,43 @@ static uint64_t watermark(const struct att_task *t)
     return low;
 }
 
+static int uses(att_setting_t setting, att_setting_t used)
+{
+    return setting.algorithm == used.algorithm && setting.protocol == used.protocol &&
+           (setting.channels == 0 || setting.channels == used.channels);
+}
+
+/* While winner and NCCL's choice run interleaved. */
+static void watch_objective(struct att_task *t, const att_source_sample_t *sample)
+{
+    att_optimizer_status_t status;
+    att_optimizer_status(t->optimizer, &status);
+    if (status.phase != ATT_PHASE_GUARD)
+        return;
+    int native = uses(t->source.native, sample->used), winner = uses(status.best, sample->used);
+    if (native != winner) /* both: they differ in the chunk alone, which no event tells */
+        att_objective_add(&t->objective, winner, sample->collective_us, sample->step_us);
+}
+
 static void take_sample(struct att_task *t, const att_part_t *whole)
 {
-    att_sample_t sample;
-    if (!att_source_sample(&t->source, whole, &sample.call, &sample.duration_us))
+    att_source_sample_t source;
+    if (!att_source_sample(&t->source, whole, &source))
         return;
+    att_sample_t sample = {.call = source.call, .duration_us = source.duration_us};
+    if (t->source.step)
+        sample.collective_us = source.collective_us;
     t->samples_seen++;
     att_recent_sample(&t->recent, sample.duration_us, t->stepped_ns);
     /* Another group's list is in force on this node: the sample may be disturbed by it. */
     int disturbed = whole->disturbed;
     t->disturbed += (uint64_t)disturbed;
     sample.usable = !disturbed;
-    if (t->optimizer != NULL)
-        att_optimizer_sample(t->optimizer, &sample);
+    if (t->optimizer == NULL)
+        return;
+    if (sample.usable)
+        watch_objective(t, &source);
+    att_optimizer_sample(t->optimizer, &sample);
 }
 
 static void take_part(struct att_task *t, const att_part_t *part)
@@ -353,6 +377,15 @@ static void note_phase(struct att_task *t)
     if (status.phase != ATT_PHASE_SETTLED && status.phase != ATT_PHASE_FAILED)
         return;
     char text[64], setting[ATT_SETTING_TEXT];
+    double collective, step;
+    if (!status.kept_default && att_objective_disagrees(&t->objective, &collective, &step))
+        att_log(ATT_LOG_WARN,
+                "%s: %s makes the collective %.1f %% faster and its step %.1f %% faster: the two "
+                "disagree%s",
+                att_task_label(t, text), att_setting_text(status.best, setting, sizeof setting),
+                100 * collective, 100 * step,
+                t->source.step ? "" : "; --objective step makes the step short");
+    memset(&t->objective, 0, sizeof t->objective);
     att_step_reached(ATT_STEP_SETTLED, t->index, t->sw.coordinator.txn, t->sw.list_end);
     att_log(ATT_LOG_INFO, "%s: %s (%s), %u trials, %" PRIu64 " calls", att_task_label(t, text),
             status.kept_default ? "kept NCCL's choice"
@@ -411,6 +444,11 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     return 1;
 }
 
+static bool wants_step(const struct att_config *config)
+{
+    return config->objective != NULL && strcmp(config->objective, "step") == 0;
+}
+
 /* What an earlier sidecar committed last, whether or not it lived to note it. */
 static void adopt_incumbent(struct att_task *t)
 {
@@ -450,7 +488,7 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
             att_task_refuse(t, ATT_TASK_OBSERVED, "--observe: timed, not changed");
             return 0;
         }
-        att_source_init(&t->source, reduction);
+        att_source_init(&t->source, reduction, wants_step(t->shared->config));
         adopt_incumbent(t);
         if (t->state == ATT_TASK_NEW)
             t->state = ATT_TASK_NATIVE;

@@ -6,6 +6,7 @@
 #define ATT_CONTROL_TASK_INSIDE_H
 
 #include "control/identity.h"
+#include "control/objective.h"
 #include "control/source.h"
 #include "control/task.h"
 #include "profile/recent.h"
@@ -25,6 +26,7 @@ struct att_task {
     uint64_t samples_seen, calls_seen, disturbed;
     uint64_t unused; /* records of ranks that the group does not have */
     att_source_t source;
+    att_objective_t objective;
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */
     int native_known;

@@ -10,6 +10,7 @@
 #include "control/kind.h"
 #include "control/quarantine.h"
 #include "control/run_folder.h"
+#include "search/knobs.h"
 #include "search/study.h"
 
 #include <inttypes.h>
@@ -90,6 +91,23 @@ static void apply_quarantine(struct att_task *t)
         att_optimizer_quarantine(t->optimizer, settings[i]);
 }
 
+/* --reproducible: 1, refused, when a knob that could be set would change the order of additions
+ * (data/knobs.json: all of them or none of a collective's). */
+static int refuse_reordering(struct att_task *t)
+{
+    char reason[160] = "--reproducible: these knobs can change the order of its additions:";
+    const att_knobs_t *knobs = att_knobs_get(NULL);
+    size_t used = strlen(reason), start = used;
+    for (int knob = 0; knob < ATT_KNOB_COUNT; knob++)
+        if (knobs == NULL || att_knobs_change_order(knobs, (int)t->task->collective, knob))
+            used +=
+                (size_t)snprintf(reason + used, sizeof reason - used, " %s", att_knob_name(knob));
+    if (used == start)
+        return 0;
+    att_task_refuse(t, ATT_TASK_REFUSED, reason);
+    return 1;
+}
+
 void att_task_start(struct att_task *t)
 {
     const struct att_config *config = t->shared->config;
@@ -112,8 +130,17 @@ void att_task_start(struct att_task *t)
         att_task_refuse(t, ATT_TASK_REFUSED, reason);
         return;
     }
+    if (config->reproducible && refuse_reordering(t))
+        return;
     att_facts_gather(t->shared->node, config, t->index, &reported, t->source.native, &facts);
-    facts.legal_pairs &= att_source_choose(&t->source, reported.whole_stamps != 0);
+    uint32_t pairs = att_source_choose(&t->source, reported.whole_stamps != 0);
+    if (pairs == 0) {
+        att_task_refuse(t, ATT_TASK_REFUSED,
+                        "--objective step: its calls do not follow each other one by one, so a "
+                        "step has no length");
+        return;
+    }
+    facts.legal_pairs &= pairs;
     att_error_t error;
     if (att_space_build(&facts, &t->space, &error) != ATT_OK) {
         att_task_refuse(t, ATT_TASK_REFUSED, error.text);

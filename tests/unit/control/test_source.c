@@ -1,4 +1,5 @@
 /* Where samples come from: stamps, start to start, and when which is chosen. */
+#include "control/objective.h"
 #include "control/source.h"
 
 #include <setjmp.h>
@@ -23,13 +24,12 @@ static att_part_t call_at(uint64_t call, uint64_t period_ns)
 
 static void watch(att_source_t *s, uint64_t period_ns)
 {
-    att_source_init(s, ATT_REDUCTION_COMMON);
-    uint64_t call;
-    double us;
+    att_source_init(s, ATT_REDUCTION_COMMON, false);
+    att_source_sample_t sample;
     for (uint64_t c = 0; c < ATT_SOURCE_CALLS; c++) {
         att_part_t whole = call_at(c, period_ns);
         assert_int_equal(att_source_watch(s, &whole), c + 1 == ATT_SOURCE_CALLS);
-        att_source_sample(s, &whole, &call, &us);
+        att_source_sample(s, &whole, &sample);
     }
     assert_int_equal(s->native.algorithm, ATT_ALGORITHM_TREE);
     assert_int_equal(s->native.channels, 8);
@@ -43,17 +43,16 @@ static void back_to_back_calls_are_timed_start_to_start(void **state)
     assert_int_equal(att_source_choose(&s, false), UINT32_MAX);
     assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
     att_part_t next = call_at(ATT_SOURCE_CALLS, 120000);
-    uint64_t call;
-    double us;
-    assert_int_equal(att_source_sample(&s, &next, &call, &us), 1);
-    assert_int_equal(call, ATT_SOURCE_CALLS - 1);
-    assert_float_equal(us, 120, 1e-6);
+    att_source_sample_t sample;
+    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(sample.call, ATT_SOURCE_CALLS - 1);
+    assert_float_equal(sample.duration_us, 120, 1e-6);
     /* A hole in the calls gives no sample, and neither does an untimed call. */
     next = call_at(ATT_SOURCE_CALLS + 2, 120000);
-    assert_int_equal(att_source_sample(&s, &next, &call, &us), 0);
+    assert_int_equal(att_source_sample(&s, &next, &sample), 0);
     next = call_at(ATT_SOURCE_CALLS + 3, 120000);
     next.untimed = ATT_UNTIMED_LOST;
-    assert_int_equal(att_source_sample(&s, &next, &call, &us), 0);
+    assert_int_equal(att_source_sample(&s, &next, &sample), 0);
 }
 
 /* Beside other work the blocks wait for multiprocessors: twice the stamps and more, and it counts. */
@@ -86,11 +85,62 @@ static void whole_stamps_are_used_as_they_are(void **state)
     assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
     assert_int_equal(s.reduction, ATT_REDUCTION_COMMON);
     att_part_t next = call_at(50, 160000);
-    uint64_t call;
-    double us;
-    assert_int_equal(att_source_sample(&s, &next, &call, &us), 1);
-    assert_int_equal(call, 50);
-    assert_float_equal(us, 100, 1e-6);
+    att_source_sample_t sample;
+    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(sample.call, 50);
+    assert_float_equal(sample.duration_us, 100, 1e-6);
+}
+
+/* The step counts, whatever fills the time between two calls. */
+static void the_step_is_timed_start_to_start_on_demand(void **state)
+{
+    (void)state;
+    att_source_t s;
+    watch(&s, 900000);
+    s.step = true;
+    assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+    assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
+    att_part_t next = call_at(ATT_SOURCE_CALLS, 900000);
+    att_source_sample_t sample;
+    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_float_equal(sample.duration_us, 900, 1e-6);
+    assert_float_equal(sample.collective_us, 100, 1e-6);
+    assert_int_equal(sample.used.algorithm, ATT_ALGORITHM_TREE);
+    assert_int_equal(sample.used.channels, 8);
+    /* Calls that never follow each other have no step. */
+    att_source_init(&s, ATT_REDUCTION_COMMON, true);
+    for (uint64_t c = 0; c < ATT_SOURCE_CALLS; c++) {
+        att_part_t whole = call_at(3 * c, 900000);
+        att_source_watch(&s, &whole);
+        att_source_sample(&s, &whole, &sample);
+    }
+    assert_int_equal(att_source_choose(&s, true), 0);
+}
+
+static void measures_that_disagree_are_found(void **state)
+{
+    (void)state;
+    att_objective_t o = {0};
+    double collective = 0, step = 0;
+    for (int i = 0; i < 4; i++) {
+        att_objective_add(&o, 0, 100, 1000);
+        att_objective_add(&o, 1, 80, 1100);
+    }
+    assert_int_equal(att_objective_disagrees(&o, &collective, &step), 0); /* too few */
+    att_objective_add(&o, 0, 100, 1000);
+    att_objective_add(&o, 1, 80, -1); /* not known: not counted */
+    assert_int_equal(att_objective_disagrees(&o, &collective, &step), 0);
+    att_objective_add(&o, 1, 80, 1100);
+    assert_int_equal(att_objective_disagrees(&o, &collective, &step), 1);
+    assert_float_equal(collective, 0.25, 1e-9);
+    assert_float_equal(step, -1.0 / 11, 1e-9);
+    att_objective_t agree = {0};
+    for (int i = 0; i < 2 * ATT_OBJECTIVE_CALLS; i++) {
+        att_objective_add(&agree, 0, 100, 1000);
+        att_objective_add(&agree, 1, 80, 1010); /* 1 %: noise */
+    }
+    assert_int_equal(att_objective_disagrees(&agree, &collective, &step), 0);
+    assert_int_equal(agree.count[0], ATT_OBJECTIVE_CALLS);
 }
 
 int main(void)
@@ -100,6 +150,8 @@ int main(void)
         cmocka_unit_test(waiting_for_multiprocessors_is_part_of_a_call),
         cmocka_unit_test(calls_with_gaps_leave_ring_only),
         cmocka_unit_test(whole_stamps_are_used_as_they_are),
+        cmocka_unit_test(the_step_is_timed_start_to_start_on_demand),
+        cmocka_unit_test(measures_that_disagree_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

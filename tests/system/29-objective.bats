@@ -1,0 +1,47 @@
+# --reproducible and --objective: what is not changed, and what is made short.
+# bats file_tags=mpi
+
+load setup
+
+# tuned COLLECTIVE [option...]: allgather on a modelled machine, what reduces on real ranks here.
+tuned() {
+    local collective=$1 fabric='--fabric real' bench='-b 256K -e 256K -t 2 -n 1000'
+    shift
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
+    [ -e "$ATTUNE_BUILD/fabric/libnccl.so.2" ] || skip 'the host fabric is not built'
+    rm -rf run
+    if [ "$collective" = allgather ]; then
+        fabric='--fabric model --surface a40-nvlink-8-allgather' bench='-b 4M -e 4M -t 8 -n 300'
+    fi
+    # shellcheck disable=SC2086 # words
+    run attune run --quiet --run-dir run --max-cost 0 --strategy random:trials=4 --log info $fabric "$@" -- \
+        attune bench "$collective" $bench
+    expect_status 0
+    expect_output '# Out of bounds values : 0 OK'
+}
+
+@test "--reproducible: what reduces is never switched and says why, what moves data is tuned" {
+    local collective
+    for collective in allreduce reducescatter reduce; do
+        tuned "$collective" --reproducible
+        jq -e '.tasks | length > 0 and all(.reason | startswith("--reproducible: these knobs can change the order of its additions: algorithm protocol transport channels"))' \
+            run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+        jq -e '.tasks | all(.trials == 0 and .switches == 0)' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    done
+    grep -q 'not tuned: --reproducible' run/attuned.log || fail "$(cat run/attuned.log)"
+    tuned allgather --reproducible
+    jq -e '.tasks[0].trials >= 2' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+}
+
+@test "--objective step: samples are start to start" {
+    tuned allgather --objective step
+    jq -e '.tasks[0] | .reduction == "start to start" and .trials >= 2' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    tuned allgather
+    jq -e '.tasks[0].reduction != "start to start"' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+}
+
+@test "an objective that is none is refused" {
+    run --separate-stderr attune run --objective speed -- true
+    expect_status 125
+    expect_one_line 'objective.*collective.*step'
+}
