@@ -198,9 +198,12 @@ static const char *describe(const att_compare_entry_t *e, char text[128])
     char bytes[24], ranks[24] = "";
     if (e->ranks > 0)
         snprintf(ranks, sizeof ranks, " x%d", e->ranks);
-    snprintf(text, 128, "%s %s%s%s%s%s%s", e->collective[0] != '\0' ? e->collective : "(unknown)",
+    bool loaded = e->load[0] != '\0' && strcmp(e->load, "none") != 0;
+    snprintf(text, 128, "%s %s%s%s%s%s%s%s%s",
+             e->collective[0] != '\0' ? e->collective : "(unknown)",
              att_bytes_text(e->bytes, bytes, sizeof bytes), ranks, e->type[0] != '\0' ? " " : "",
-             e->type, e->redop[0] != '\0' ? " " : "", e->redop);
+             e->type, e->redop[0] != '\0' ? " " : "", e->redop, loaded ? " beside " : "",
+             loaded ? e->load : "");
     return text;
 }
 

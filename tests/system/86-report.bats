@@ -45,7 +45,7 @@ browser() {
         found=
     done
     [ -n "$found" ] || skip "no chromium-headless-shell or chromium"
-    timeout 60 "$found" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
+    timeout 60 "$found" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --no-first-run \
         --user-data-dir="$CASE_DIR/browser" --virtual-time-budget=5000 "$@" 2>browser.log
 }
 # page_check PAGE OPTION...: tests/system/page_check.js, run inside the page.
