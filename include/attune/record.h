@@ -16,7 +16,8 @@ typedef enum att_time_source {
     ATT_TIME_KERNEL = 1, /* stamps of the collective's kernel (profiler KernelCh events) */
     ATT_TIME_MARK = 2,   /* no call: an iteration mark (attune/mark.h): call = iteration number,
                             start = stop = its time, nccl_seq = rank, task = member = none */
-    ATT_TIME_SOURCE_COUNT = 3
+    ATT_TIME_EVENT = 3,  /* a pair of CUDA events around the call; start on no shared clock */
+    ATT_TIME_SOURCE_COUNT = 4
 } att_time_source_t;
 
 /* Why a call carries no usable time. Counted per process and printed as coverage. */

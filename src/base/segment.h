@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define ATT_SEGMENT_MAGIC  0x31656e7574746121ull /* "!attune1" */
-#define ATT_SEGMENT_LAYOUT 4u
+#define ATT_SEGMENT_LAYOUT 5u
 
 #define ATT_PROCESSES 64
 #define ATT_GROUPS    512
@@ -152,6 +152,7 @@ typedef struct att_segment_member {
     uint32_t nccl_version;       /* NCCL_VERSION_CODE, 0 unknown */
     uint32_t tuner_abi;          /* 5, 6 */
     uint32_t profiler_abi;       /* 5, 6; 0 = no profiler */
+    uint32_t event_timing;       /* 1: without profiler, timed by CUDA events */
     uint32_t pinned;             /* ATT_PIN_* */
     uint32_t device_units;       /* SMs (or their counterpart) of the device, 0 unknown */
     _Atomic uint32_t channels;   /* most channels seen in use by NCCL's own choice (Coll events) */

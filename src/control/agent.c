@@ -169,7 +169,7 @@ static int complete(struct att_agent *agent, uint32_t index, char *why, size_t s
                      (int)sizeof member->hook_version, member->hook_version);
             return 0;
         }
-        if (member->profiler_abi == 0) {
+        if (member->profiler_abi == 0 && member->event_timing == 0) {
             snprintf(why, size, "rank %u has no profiler: set NCCL_PROFILER_PLUGIN to the hook",
                      member->rank);
             return 0;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/pins.h"
 #include "hook/device.h"
+#include "hook/event_time.h"
 #include "hook/library.h"
 
 #include <pthread.h>
@@ -73,6 +74,8 @@ att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint
     context->rank = rank;
     context->profiler_abi = profiler_abi;
     context->has_profiler = profiler_abi != 0;
+    if (context->variant)
+        context->timer = NULL; /* its parent's */
     context->variant = false;
     atomic_store(&context->gate.released, 0);
     return context;
@@ -109,6 +112,14 @@ bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi
     member->clock_kind = (uint32_t)device.clock_kind;
     member->clock_id = device.clock_id;
     member->whole_stamps = device.fabric;
+    if (context->profiler_abi == 0) {
+        if (context->timer == NULL)
+            context->timer = att_event_timer_create();
+        member->event_timing = context->timer != NULL;
+        member->whole_stamps = context->timer != NULL; /* an event waits for all threads */
+        member->clock_kind = ATT_CLOCK_UNKNOWN;
+        member->clock_id = 0;
+    }
     memcpy(member->device_id, device.uuid, sizeof member->device_id);
     member->all_connected =
         device.fabric || (runtime_connect != NULL && strcmp(runtime_connect, "0") == 0);
@@ -135,6 +146,7 @@ void att_context_join_variant(att_context_t *context, const att_context_t *paren
     context->tuner_abi = tuner_abi;
     context->has_tuner = true;
     context->variant = true;
+    context->timer = parent->timer;
     atomic_store_explicit(&context->deciding, true, memory_order_relaxed);
 }
 
@@ -166,6 +178,8 @@ void att_context_leave_tuner(att_context_t *context)
         context->has_tuner = false;
         atomic_store_explicit(&context->deciding, false, memory_order_relaxed);
         att_context_begin_batch(context, NULL, false);
+        if (context->timer != NULL && !context->variant)
+            att_event_timer_collect(context->timer, &context->sink, true);
         att_context_flush(context);
         if (!context->variant)
             att_segment_retire_member(context->memory, context->member_index);

@@ -79,6 +79,8 @@ typedef struct att_context {
     att_counts_t counts;
     att_batch_t batch;
     att_lane_gate_t gate;
+    struct att_event_timer *timer; /* no profiler, but CUDA events; NULL: stamps, or no times */
+    int8_t chosen_algorithm, chosen_protocol; /* with a timer: NCCL's own for the call in hand */
     uint64_t groups; /* GroupApi events seen */
     uint64_t comm_id;
     uint32_t task_count;

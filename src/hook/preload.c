@@ -3,6 +3,8 @@
 #include "hook/preload.h"
 
 #include "base/log.h"
+#include "hook/event.h"
+#include "hook/event_time.h"
 #include "hook/preload_comm.h"
 #include "hook/variant.h"
 
@@ -319,6 +321,7 @@ static uint32_t end_group(att_preload_thread_t *me)
         return 0;
     uint32_t calls = me->grouped;
     me->grouped = 0;
+    me->captured = false;
     return calls;
 }
 
@@ -370,6 +373,32 @@ int ncclGroupSimulateEnd(void *info)
 
 /* ---- collectives ---- */
 
+/* No profiler tells about this communicator: is the call captured, and is a time of it wanted? */
+static void begin_time(att_context_t *context, void *stream)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    const att_event_driver_t *driver = att_event_driver();
+    att_event_timer_collect(context->timer, &context->sink, false);
+    if (driver == NULL || att_event_capturing(driver, stream))
+        me->captured = true;
+    else if (me->depth == 0 &&
+             atomic_load_explicit(&context->sink.process->timing, memory_order_relaxed) != 0)
+        me->timed = att_event_timer_begin(context->timer, stream);
+}
+
+static void end_time(att_context_t *context, void *stream, bool launched)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    if (me->recorded && !launched) { /* decided and not launched: no time */
+        me->record.untimed = ATT_UNTIMED_LOST;
+        att_sink_put(&context->sink, &me->record);
+        me->recorded = false;
+    }
+    att_event_timer_end(context->timer, stream, me->recorded ? &me->record : NULL);
+    me->timed = false;
+    me->recorded = false;
+}
+
 static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
                        const att_preload_call_t *call, const void *caller)
 {
@@ -382,6 +411,9 @@ static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
         scope->entry = att_preload_comm_add(comm, scope->copy, NULL);
     if (me->depth == 0)
         me->call = call;
+    if (scope->entry != NULL && scope->entry->context != NULL &&
+        scope->entry->context->timer != NULL && call->collective >= 0)
+        begin_time(scope->entry->context, call->stream);
     if (scope->entry != NULL && scope->entry->family != NULL) {
         scope->in_family = me->depth == 0;
         if (scope->in_family)
@@ -398,6 +430,10 @@ static int end_call(scope_t *scope, const att_preload_call_t *call, int result)
     if (!scope->outer)
         return result;
     me->call = NULL;
+    if (me->timed)
+        end_time(scope->entry->context, call->stream, result == ATT_NCCL_SUCCESS);
+    if (me->depth == 0)
+        me->captured = false;
     if (scope->in_family)
         att_family_end(scope->entry, call, &scope->routed, result == ATT_NCCL_SUCCESS);
     if (result != ATT_NCCL_SUCCESS || scope->entry == NULL || scope->entry->ranks < 2 ||

@@ -57,6 +57,10 @@ typedef struct att_preload_thread {
     att_preload_creation_t creation;
     const att_preload_routed_t *routed; /* for the next question to the tuner */
     att_lane_t *lane;                   /* of the last question */
+    bool captured;        /* the call in hand, or one of the open group, goes into a CUDA graph */
+    bool timed;           /* an event was recorded before the call in hand */
+    bool recorded;        /* `record` is what it gives */
+    att_record_t record;
     uint32_t variants;                  /* that a task which this call begins can be sent to */
     uint32_t touched_count;             /* communicators with variants that the open group uses */
     struct {

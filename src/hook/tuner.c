@@ -147,6 +147,35 @@ static __attribute__((noinline)) void switch_stamps(att_context_t *context, bool
         context->batch.launched = true;
 }
 
+/* The preload has recorded an event before this call: it gets the record, and the time. */
+static att_untimed_t time_by_events(const att_context_t *context, att_record_t *record)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    if (me->call == NULL || !me->timed || me->recorded)
+        return ATT_UNTIMED_OFF;
+    if (record->algorithm == ATT_ALGORITHM_KEEP) {
+        record->algorithm = context->chosen_algorithm;
+        record->protocol = context->chosen_protocol;
+    }
+    record->decided_ns = att_clock_ns();
+    me->record = *record;
+    me->recorded = true;
+    return ATT_UNTIMED_NO;
+}
+
+/* What NCCL takes when nothing is written: the strict minimum, the first of equal ones
+ * (topoGetAlgoInfo, src/enqueue.cc). */
+static void note_choice(att_context_t *context, const float *table, int algorithms, int protocols)
+{
+    float least = -1.0f;
+    for (int i = 0; i < algorithms * protocols; i++)
+        if (table[i] >= 0.0f && (least < 0.0f || table[i] < least)) {
+            least = table[i];
+            context->chosen_algorithm = (int8_t)(i / protocols);
+            context->chosen_protocol = (int8_t)(i % protocols);
+        }
+}
+
 /* A call that stamps or a trial make interesting: it yields a record, now or when it has run. */
 static __attribute__((noinline)) void note_call(att_context_t *context, const att_lane_t *lane,
                                                 att_decision_t decision)
@@ -175,6 +204,8 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
         record.untimed = ATT_UNTIMED_CAPTURED;
     else if (batch->apis > 1 || batch->decisions > 1)
         record.untimed = ATT_UNTIMED_GROUPED;
+    else if (context->timer != NULL)
+        record.untimed = time_by_events(context, &record);
     else if (!batch->stamped)
         record.untimed = ATT_UNTIMED_OFF;
     else if (!att_call_claim(call, serial, &context->sink))
@@ -185,6 +216,8 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
         att_sink_put(&context->sink, &record);
         return;
     }
+    if (context->timer != NULL) /* kept until the call has returned */
+        return;
     record.decided_ns = att_clock_ns();
     call->setting = decision.setting;
     call->record = record;
@@ -239,6 +272,19 @@ static inline void remember(att_batch_t *batch, int collective, const att_settin
     batch->chunks += setting->chunk_bytes != 0;
 }
 
+/* Without a profiler only the preload tells where a batch begins and what is captured. */
+static void begin_untold(att_context_t *context, const float *table, int algorithms, int protocols)
+{
+    const att_preload_thread_t *me = &att_preload_thread;
+    if (me->call != NULL && context->batch.decisions > 0)
+        att_context_begin_batch(context, NULL, false);
+    context->batch.captured = me->captured;
+    context->batch.stamped = false;
+    if (me->captured)
+        atomic_store_explicit(&context->sink.process->capturing, 1, memory_order_relaxed);
+    note_choice(context, table, algorithms, protocols);
+}
+
 int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, int algorithms,
                      int protocols, int *channels)
 {
@@ -254,6 +300,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     if (batch->launched || atomic_load_explicit(&batch->serial, memory_order_relaxed) == 0 ||
         atomic_load_explicit(&batch->colls, memory_order_relaxed) != 0)
         att_context_begin_batch(context, NULL, stamps_on);
+    if (__builtin_expect(context->timer != NULL, 0))
+        begin_untold(context, table, algorithms, protocols);
     bool stamps_wanted =
         atomic_load_explicit(&process->timing, memory_order_relaxed) != 0 && want_stamps(context);
     if (__builtin_expect(stamps_on != stamps_wanted, 0))
