@@ -251,6 +251,35 @@ asked() {
     done
 }
 
+@test "in a browser: the filter leaves what was asked for, and a click on a head sorts" {
+    many many 60
+    attune report many -o page.html
+    { sed 's#<meta http-equiv="Content-Security-Policy"[^>]*>##' page.html && cat <<'END'; } >tried.html
+<script>
+addEventListener("load", () => {
+  const all = (q) => [...document.querySelectorAll(q)], input = document.getElementById("filter");
+  const count = () => all("#tasks tbody tr:not([hidden])").length;
+  const say = [count()];
+  for (const text of ["reducescatter KiB", "nothing like it", ""]) {
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+    say.push(count() + (text === "reducescatter KiB" ? "/" + all("figure.curve:not([hidden])").length : ""));
+  }
+  const head = all("#tasks thead th").findIndex((th) => th.textContent === "before");
+  const first = () => all("#tasks tbody tr")[0].cells[head].textContent;
+  const button = all("#tasks thead th")[head].querySelector("button");
+  button.click();
+  say.push(first(), all("#tasks thead th")[head].getAttribute("aria-sort"));
+  button.click();
+  say.push(first());
+  document.body.textContent = "SAID " + say.join(", ") + " END";
+});
+</script>
+END
+    run browser --dump-dom "file://$PWD/tried.html"
+    expect_output 'SAID 60, 10/10, 0, 60, 20\.00 µs, ascending, 79\.00 µs END'
+}
+
 @test "in a browser: hostile names stay text" {
     many many 20
     attune report many -o page.html
