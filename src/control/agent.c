@@ -7,6 +7,7 @@
 #include "control/device.h"
 #include "control/exporter.h"
 #include "control/node.h"
+#include "control/notes.h"
 #include "control/pace.h"
 #include "control/peers.h"
 #include "control/quarantine.h"
@@ -46,6 +47,7 @@ struct att_agent {
     struct att_span *span; /* of peers */
     struct att_timeline *timeline;
     struct att_run_folder *folder;
+    att_notes_t notes;
     struct att_counting *counting; /* NULL: --counters off */
     struct att_exporter *exporter; /* of the first agent */
     struct att_applied *applied;
@@ -120,7 +122,7 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
     agent->shared = (att_task_shared_t){.node = agent->node,
                                         .host = host,
                                         .config = config,
-                                        .folder = agent->folder,
+                                        .notes = &agent->notes,
                                         .counting = agent->counting,
                                         .applied = agent->applied,
                                         .quarantine = agent->quarantine,
@@ -133,6 +135,9 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
         return att_fail(error, ATT_ENOMEM, "no memory");
     }
     agent->span = att_peers_span(agent->peers);
+    agent->notes = (att_notes_t){.folder = agent->folder, .context = agent->peers};
+    if (agent->folder == NULL && config->run_dir[0] != '\0')
+        agent->notes.send = att_peers_note;
     *out = agent;
     return ATT_OK;
 }

@@ -35,6 +35,13 @@ static size_t body_bytes(const att_message_t *m)
         return sizeof m->body.report;
     case ATT_MESSAGE_COVERAGE:
         return sizeof m->body.node;
+    case ATT_MESSAGE_LIST:
+        return sizeof m->body.list;
+    case ATT_MESSAGE_OVER:
+        return sizeof m->body.over;
+    case ATT_MESSAGE_TRIAL:
+        return offsetof(att_message_t, body.trial.samples_us[m->count]) -
+               offsetof(att_message_t, body);
     default:
         return 0; /* RETIRE, ASK, GRANT, RETURN, TAKE, TAKEN, GIVE */
     }
@@ -44,6 +51,7 @@ static uint32_t most_of(uint32_t type)
 {
     return type == ATT_MESSAGE_REGISTER || type == ATT_MESSAGE_NODES ? ATT_RANKS_A_SLICE
            : type == ATT_MESSAGE_PARTS                               ? ATT_PARTS_A_SLICE
+           : type == ATT_MESSAGE_TRIAL                               ? ATT_SAMPLES_A_SLICE
                                                                      : UINT32_MAX;
 }
 

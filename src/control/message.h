@@ -7,11 +7,13 @@
 #define ATT_CONTROL_MESSAGE_H
 
 #include "control/facts.h"
+#include "control/identity.h"
 #include "control/protocol.h"
 #include "control/task.h"
 #include "profile/aggregate.h"
 
-#define ATT_REASON_BYTES 200
+#define ATT_REASON_BYTES    200
+#define ATT_SAMPLES_A_SLICE 256
 
 /* Where the home words of a group are served. */
 typedef struct att_home_path {
@@ -23,7 +25,7 @@ typedef struct att_home_path {
 
 typedef struct att_message {
     uint32_t type;  /* att_message_type_t */
-    uint32_t count; /* of ranks or parts */
+    uint32_t count; /* of ranks, parts or samples */
     att_group_key_t group;
     att_task_key_t task;
     union {
@@ -64,6 +66,22 @@ typedef struct att_message {
             uint32_t last; /* nothing more will come from this agent */
             uint32_t reserved;
         } node; /* COVERAGE */
+        struct {
+            uint32_t index, nodes, nccl_version;
+            char device[ATT_DEVICE_TEXT];
+            att_schedule_t schedule;
+        } list; /* LIST */
+        struct {
+            uint32_t index, txn;
+        } over; /* OVER */
+        struct {
+            uint32_t number, phase;
+            att_setting_t setting;
+            uint64_t first_call;
+            uint32_t calls, outcome;
+            double median_us, baseline_us;
+            double samples_us[ATT_SAMPLES_A_SLICE];
+        } trial; /* TRIAL */
     } body;
 } att_message_t;
 _Static_assert(sizeof(att_message_t) <= 4096, "a message fits the messenger");

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/step.h"
 #include "control/messenger.h"
+#include "control/notes.h"
 #include "control/registry.h"
 #include "control/turn.h"
 
@@ -32,6 +33,7 @@ struct att_peers {
     void *context;
     uint32_t sent;
     uint64_t unsent_records;
+    const att_notes_t *notes;
     row_t **rows;
     uint32_t row_count, row_capacity;
     other_t *others;
@@ -51,7 +53,7 @@ static bool is_full(void *context, uint32_t to)
 static bool can_be_spared(const att_message_t *m)
 {
     return m->type == ATT_MESSAGE_PARTS || m->type == ATT_MESSAGE_REPORT ||
-           (m->type == ATT_MESSAGE_COVERAGE && !m->body.node.last);
+           m->type == ATT_MESSAGE_TRIAL || (m->type == ATT_MESSAGE_COVERAGE && !m->body.node.last);
 }
 
 static void send_message(void *context, uint32_t to, const att_message_t *m)
@@ -98,6 +100,7 @@ int att_peers_create(struct att_messenger *messenger, att_task_shared_t *shared,
     if (p == NULL)
         return -ATT_ENOMEM;
     p->messenger = messenger;
+    p->notes = shared->notes;
     p->self = att_messenger_self(messenger);
     p->count = att_messenger_count(messenger);
     p->refuse = refuse_group;
@@ -202,6 +205,11 @@ void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32
     send_message(p, 0, &m);
 }
 
+void att_peers_note(void *peers, const att_message_t *m)
+{
+    send_message(peers, 0, m);
+}
+
 uint32_t att_peers_rows(const struct att_peers *p, att_task_report_t *rows, uint32_t capacity)
 {
     uint32_t count = 0;
@@ -254,6 +262,11 @@ static void on_message(void *context, uint32_t from, const void *bytes, uint32_t
         p->others[from].coverage = m.body.node.coverage;
         p->others[from].records = m.body.node.records;
         p->others[from].gone = m.body.node.last != 0;
+        break;
+    case ATT_MESSAGE_LIST:
+    case ATT_MESSAGE_OVER:
+    case ATT_MESSAGE_TRIAL:
+        att_notes_take(p->notes, from, &m);
         break;
     case ATT_MESSAGE_ENDED:
         if (p->keeper != NULL)

@@ -27,6 +27,8 @@ void att_peers_fates(const struct att_peers *peers, att_coverage_t *coverage);
 /* Others than agent 0: send rows and coverage to it. `last`: nothing more will come. */
 void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, uint32_t count,
                       const att_coverage_t *coverage, uint64_t records, int last);
+/* Send a note to agent 0 (control/notes.h); `peers` is a struct att_peers. */
+void att_peers_note(void *peers, const att_message_t *message);
 /* Agent 0: what the others sent. Rows stay valid until the next step. */
 uint32_t att_peers_rows(const struct att_peers *peers, att_task_report_t *rows, uint32_t capacity);
 void att_peers_coverage(const struct att_peers *peers, att_coverage_t *sum, uint64_t *records);

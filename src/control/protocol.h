@@ -73,7 +73,10 @@ typedef enum att_message_type {
     /* leader -> agent 0, for the run folder */
     ATT_MESSAGE_REPORT = 22,
     ATT_MESSAGE_COVERAGE = 23,
-    ATT_MESSAGE_TYPES = 24
+    ATT_MESSAGE_LIST = 24, /* about to be voted on */
+    ATT_MESSAGE_OVER = 25, /* it has played out */
+    ATT_MESSAGE_TRIAL = 26,
+    ATT_MESSAGE_TYPES = 27
 } att_message_type_t;
 
 /* A group, the same on all nodes. commHash alone is no identity. */

@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "base/step.h"
 #include "control/kind.h"
-#include "control/run_folder.h"
+#include "control/notes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,8 +30,7 @@ const char *att_task_state_name(att_task_state_t state)
 /* It is not on trial any more, whatever happens to the run from now on. */
 static void note_over(const struct att_task *t, uint32_t txn)
 {
-    if (t->shared->folder != NULL)
-        att_run_folder_list_over(t->shared->folder, t->index, txn);
+    att_notes_over(t->shared->notes, t->index, txn);
 }
 
 static void release_turn(struct att_task *t)
@@ -49,8 +48,7 @@ static void proposed(void *context, const att_schedule_t *schedule)
 {
     struct att_task *t = context;
     att_identity_t task = att_task_identity(t);
-    if (t->shared->folder != NULL)
-        att_run_folder_list(t->shared->folder, t->index, &task, schedule);
+    att_notes_list(t->shared->notes, t->index, &task, schedule);
 }
 
 static void list_over(struct att_task *t)

@@ -33,7 +33,7 @@ typedef struct att_task_shared {
     struct att_node *node;
     struct att_strategy_host *host;
     const struct att_config *config;
-    struct att_run_folder *folder;           /* may be NULL */
+    const struct att_notes *notes;           /* for the run folder; may be NULL */
     struct att_counting *counting;           /* may be NULL */
     const struct att_applied *applied;       /* --apply; may be NULL */
     const struct att_quarantine *quarantine; /* --quarantine; may be NULL */

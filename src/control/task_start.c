@@ -8,8 +8,8 @@
 #include "control/applied.h"
 #include "control/counting.h"
 #include "control/kind.h"
+#include "control/notes.h"
 #include "control/quarantine.h"
-#include "control/run_folder.h"
 #include "search/knobs.h"
 #include "search/study.h"
 
@@ -29,11 +29,9 @@ static void on_trial(void *context, const att_trial_t *trial)
 {
     struct att_task *t = context;
     json_t *counted = att_counting_trial(t->shared->counting, t->index, trial->number);
-    if (t->shared->folder != NULL) {
-        att_task_report_t report;
-        att_task_report(t, &report);
-        att_run_folder_trial(t->shared->folder, &report, trial, counted);
-    }
+    att_task_report_t report;
+    att_task_report(t, &report);
+    att_notes_trial(t->shared->notes, &report, trial, counted);
     json_decref(counted);
 }
 

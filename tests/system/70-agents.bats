@@ -123,6 +123,28 @@ many_switches=random:trials=60
     expect_output '"processes": 8[,}]'
 }
 
+@test "what the second agent tries is in the run folder of the first one, before it is voted on" {
+    layout 2 4 0+4
+    # Its tasks are numbered from 2048 on; every list has its end.
+    local lists overs
+    lists=$(grep -c '"task":2048,.*"entries"' run/lists.jsonl)
+    overs=$(grep -c '"task":2048,.*"over"' run/lists.jsonl)
+    [ "$lists" -ge 2 ] || fail "$lists lists"
+    [ "$lists" -eq "$overs" ] || fail "$lists lists, $overs ends"
+    [ "$(grep -c '"phase":"search"' run/trials.jsonl)" -eq 5 ] || fail "not five trials"
+    grep -q '"samples_us":\[[0-9]' run/trials.jsonl || fail "trials without samples"
+    # What was in force when the second agent died is not tried again.
+    export ATTUNE_RUN_ID=died ATTUNE_FAULT=committed:3:kill:n1
+    rm -rf run
+    start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=20 --max-cost 0
+    unset ATTUNE_FAULT
+    run hooked timeout -k 5 60 "$ATTUNE_BUILD/tests/test_layout" 4 2 2500 65536 0+4
+    expect_status 0
+    wait "$agents" && fail "the sidecar ended well"
+    [ "$(grep -c '"entries"' run/lists.jsonl)" -eq $(($(grep -c '"over"' run/lists.jsonl) + 1)) ] ||
+        fail "not one list in force: $(cut -c1-60 run/lists.jsonl)"
+}
+
 @test "with two agents a group inside one node is tuned" {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
     export ATTUNE_RUN_ID=one
