@@ -54,6 +54,33 @@ static void a_sequential_search_wastes_no_calls(void **state)
     end(&job);
 }
 
+/* A task that is called once an iteration must not pay a vote a trial. */
+static void trials_are_committed_ahead_in_batches(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("random:trials=30");
+    job_t job = job_of(&config);
+    job.delay = 4; /* calls that a vote takes */
+    uint64_t searched_from = 0;
+    uint32_t plans_before = 0;
+    while (status_of(&job).phase <= ATT_PHASE_SEARCH) {
+        if (status_of(&job).phase == ATT_PHASE_BASELINE) {
+            searched_from = job.call;
+            plans_before = job.plans;
+        }
+        job_call(&job);
+        assert_true(job.call < 2000);
+    }
+    uint32_t plans = job.plans - plans_before;
+    assert_int_equal(status_of(&job).trials, 30);
+    /* 15 entries a list, of which one in five lists refreshes the incumbent. */
+    assert_in_range(plans, 2, 4);
+    /* Between the lists no more than the votes: nearly all calls of the search are trials. */
+    uint64_t calls = job.call - searched_from;
+    assert_true(calls - job.trial_calls <= (uint64_t)(plans + 1) * (job.delay + 4));
+    end(&job);
+}
+
 static void a_strategy_says_how_many_samples(void **state)
 {
     (void)state;
@@ -276,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_winner_is_kept),
         cmocka_unit_test(a_sequential_search_wastes_no_calls),
+        cmocka_unit_test(trials_are_committed_ahead_in_batches),
         cmocka_unit_test(a_strategy_says_how_many_samples),
         cmocka_unit_test(equal_settings_are_not_kept),
         cmocka_unit_test(slower_settings_are_not_kept),
