@@ -122,6 +122,15 @@ att_branch_t *att_branch_find(att_spanned_t *group, const att_task_key_t *key)
     return b;
 }
 
+void att_branch_end(att_branch_t *b)
+{
+    if (b->below != NULL)
+        b->fates = att_aggregate_end(b->below);
+    b->below = NULL;
+    b->group->span->unused += att_message_records(&b->outbox);
+    b->outbox.count = 0;
+}
+
 void att_branch_free(att_branch_t *b)
 {
     att_aggregate_destroy(b->below);
@@ -288,9 +297,7 @@ void att_branch_message(att_branch_t *b, uint32_t from, const att_message_t *m)
 void att_branch_coverage(const att_branch_t *b, att_coverage_t *coverage)
 {
     coverage->waiting += att_message_records(&b->outbox);
-    if (b->below == NULL)
-        return;
-    att_aggregate_fates_t fates = att_aggregate_fates(b->below);
+    att_aggregate_fates_t fates = b->below != NULL ? att_aggregate_fates(b->below) : b->fates;
     coverage->incomplete += fates.lost + fates.late;
     coverage->waiting += fates.waiting;
 }

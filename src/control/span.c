@@ -207,9 +207,11 @@ static void stop_tuning(att_spanned_t *g, const char *why)
     att_way_stop(&g->way);
     if (g->span->testing == g)
         g->span->testing = NULL;
-    for (att_branch_t *b = g->branches; b != NULL; b = b->next)
+    for (att_branch_t *b = g->branches; b != NULL; b = b->next) {
+        att_branch_end(b);
         if (b->leader != NULL)
             att_task_refuse(b->leader, ATT_TASK_ENDED, why);
+    }
 }
 
 void att_span_end(struct att_span *span, uint32_t group, const char *why)
@@ -538,24 +540,6 @@ int att_span_step(struct att_span *span, uint64_t now_ns)
         att_lease_yielded(&span->groups[next]->lease, &view);
     }
     return busy;
-}
-
-void att_span_record(struct att_span *span, const att_record_t *record)
-{
-    att_branch_t *b = span->branch_of[record->task];
-    if (b != NULL && b->ready && !b->group->ended)
-        att_branch_record(b, record);
-    else
-        span->unused++;
-}
-
-void att_span_coverage(const struct att_span *span, att_coverage_t *coverage)
-{
-    coverage->unused += span->unused;
-    for (uint32_t i = 0; i < att_node_group_count(span->node); i++)
-        for (att_branch_t *b = span->groups[i] != NULL ? span->groups[i]->branches : NULL;
-             b != NULL; b = b->next)
-            att_branch_coverage(b, coverage);
 }
 
 /* --- what the agent asks ---------------------------------------------------------------------- */

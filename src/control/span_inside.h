@@ -20,7 +20,8 @@ typedef struct att_branch {
     uint32_t lane_count; /* = the place's ranks_here once ready */
     int ready;
     att_voter_t voter; /* unless this agent leads the group */
-    struct att_aggregate *below;
+    struct att_aggregate *below; /* NULL: not ready, leads, or ended */
+    att_aggregate_fates_t fates; /* once ended: what it came to */
     uint64_t flushed_ns;
     att_message_t outbox;                      /* PARTS to the parent */
     att_reported_t reported[ATT_TREE_FAN + 1]; /* by child; last: this node */
@@ -89,6 +90,8 @@ void att_branch_step(att_branch_t *branch, uint64_t now_ns);
 void att_branch_coverage(const att_branch_t *branch, att_coverage_t *coverage);
 /* What all ranks of the group report, at the leader: 1 when all do. */
 int att_branch_reported(att_branch_t *branch, att_reported_t *reported);
+/* The group is over: its window goes. */
+void att_branch_end(att_branch_t *branch);
 void att_branch_free(att_branch_t *branch);
 
 #endif

@@ -169,12 +169,24 @@ void att_task_destroy(struct att_task *t)
     free(t);
 }
 
+/* The window is the largest part of a task, and groups may come and go all day. */
+static void drop_window(struct att_task *t)
+{
+    if (t->aggregate == NULL)
+        return;
+    t->lost = att_aggregate_lost(t->aggregate);
+    t->fates = att_aggregate_end(t->aggregate);
+    t->aggregate = NULL;
+}
+
 void att_task_refuse(struct att_task *t, att_task_state_t state, const char *reason)
 {
     if (t->state >= ATT_TASK_OBSERVED && state <= t->state)
         return;
     t->state = state;
     release_turn(t);
+    if (state >= ATT_TASK_REFUSED)
+        drop_window(t);
     snprintf(t->reason, sizeof t->reason, "%s", reason);
     char text[64];
     if (state == ATT_TASK_REFUSED)
@@ -238,11 +250,13 @@ static void take_sample(struct att_task *t, const att_part_t *whole)
 static void take_part(struct att_task *t, const att_part_t *part)
 {
     att_part_t whole;
+    if (t->aggregate == NULL) {
+        t->unused += part->ranks;
+        return;
+    }
     if (att_aggregate_add(t->aggregate, part, &whole) == 0)
         return;
     t->calls_seen++;
-    if (t->state >= ATT_TASK_REFUSED)
-        return;
     if (whole.differs) {
         disagree(t, whole.call, whole.rank, whole.odd_rank);
         return;
@@ -536,7 +550,7 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->native = t->source.native;
     report->samples_seen = t->samples_seen;
     report->calls_seen = t->calls_seen;
-    report->lost = att_aggregate_lost(t->aggregate);
+    report->lost = t->aggregate != NULL ? att_aggregate_lost(t->aggregate) : t->lost;
     report->switches = t->sw.switches;
     report->aborts = t->sw.aborts;
     report->disturbed = t->disturbed;
@@ -564,7 +578,8 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
 
 void att_task_coverage(const struct att_task *t, att_coverage_t *coverage)
 {
-    att_aggregate_fates_t fates = att_aggregate_fates(t->aggregate);
+    att_aggregate_fates_t fates =
+        t->aggregate != NULL ? att_aggregate_fates(t->aggregate) : t->fates;
     coverage->incomplete += fates.lost + fates.late;
     coverage->waiting += fates.waiting;
     coverage->unused += t->unused;

@@ -21,7 +21,9 @@ struct att_task {
     char reason[200];
 
     /* records -> samples */
-    struct att_aggregate *aggregate;
+    struct att_aggregate *aggregate; /* NULL: refused or ended */
+    att_aggregate_fates_t fates;     /* then: what it came to */
+    uint64_t lost;
     uint64_t *last_call; /* per rank, call + 1 of the latest timed record */
     uint64_t samples_seen, calls_seen, disturbed;
     uint64_t unused; /* records of ranks that the group does not have */

@@ -146,6 +146,15 @@ att_aggregate_fates_t att_aggregate_fates(const struct att_aggregate *aggregate)
     return aggregate->fates;
 }
 
+att_aggregate_fates_t att_aggregate_end(struct att_aggregate *aggregate)
+{
+    att_aggregate_fates_t fates = aggregate->fates;
+    fates.lost += fates.waiting;
+    fates.waiting = 0;
+    att_aggregate_destroy(aggregate);
+    return fates;
+}
+
 uint64_t att_aggregate_lost(const struct att_aggregate *aggregate)
 {
     return aggregate->lost;

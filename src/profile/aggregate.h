@@ -73,6 +73,8 @@ typedef struct att_aggregate_fates {
     uint64_t added, whole, lost, late, waiting;
 } att_aggregate_fates_t;
 att_aggregate_fates_t att_aggregate_fates(const struct att_aggregate *aggregate);
+/* Destroy it; what waits for others' records is lost. */
+att_aggregate_fates_t att_aggregate_end(struct att_aggregate *aggregate);
 
 /* Start to start of a complete call and the next one in microseconds, mean over ranks; negative
  * when they do not follow each other or one has no time. */

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -245,6 +246,38 @@ static void an_end_reaches_everybody(void **state)
     world_destroy(w);
 }
 
+/* What a group that has ended leaves at the agents: nothing that grows with its calls. Windows of
+ * calls are 176 KiB each; an agent that sees groups come and go all day must not keep them. */
+static void an_ended_group_keeps_no_window(void **state)
+{
+    (void)state;
+    enum { NODES = 3, WINDOW_BYTES = ATT_AGGREGATE_WINDOW * sizeof(att_part_t) };
+    static const uint32_t node_of[6] = {0, 0, 1, 1, 2, 2};
+    world_t *w = world_create(NODES);
+    world_group(w, 77, 6, node_of);
+    world_call_task(w, 4096);
+    world_meet(w);
+    world_run(w, 200, 1);
+    struct mallinfo2 before = mallinfo2();
+    att_segment_retire_member(w->nodes[1].memory, w->ranks[2].member);
+    for (int i = 0; i < 10; i++)
+        world_round(w);
+    struct mallinfo2 after = mallinfo2();
+    size_t in_use = before.uordblks + before.hblkhd;
+    if (in_use == 0)
+        print_message("this C library tells nothing of its memory (a sanitizer's)\n");
+    else
+        assert_true(after.uordblks + after.hblkhd + NODES * WINDOW_BYTES <= in_use);
+    /* What waited there is counted. */
+    for (uint32_t n = 0; n < NODES; n++) {
+        att_coverage_t coverage = {0};
+        att_span_coverage(w->nodes[n].span, &coverage);
+        assert_int_equal(coverage.waiting, 0);
+    }
+    world_run(w, 20, 1); /* the ranks that are left go on */
+    world_destroy(w);
+}
+
 /* The same rank twice: two communicators carry the hash. */
 static void a_twin_ends_tuning(void **state)
 {
@@ -297,6 +330,7 @@ int main(void)
         cmocka_unit_test(many_groups_take_turns),
         cmocka_unit_test(a_place_that_cannot_be_is_not_taken),
         cmocka_unit_test(an_end_reaches_everybody),
+        cmocka_unit_test(an_ended_group_keeps_no_window),
         cmocka_unit_test(a_twin_ends_tuning),
         cmocka_unit_test(disagreement_is_named),
     };
