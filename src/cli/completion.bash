@@ -3,7 +3,7 @@ _attune() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run bench record surfaces sim top trace stragglers report plugins knobs doctor slurm info version help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run bench record surfaces sim top trace stragglers report plugins pin unpin knobs doctor slurm info version help' -- "$word")
         return
     fi
     # Behind "--" stands the user's own command.

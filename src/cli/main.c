@@ -4,6 +4,7 @@
 #include "cli/doctor.h"
 #include "cli/info.h"
 #include "cli/knobs.h"
+#include "cli/pin.h"
 #include "cli/plugins.h"
 #include "cli/report.h"
 #include "cli/run.h"
@@ -36,6 +37,8 @@ static const struct {
 #endif
     {"sim", att_sim_main, "compare search strategies on recorded and modelled surfaces"},
     {"top", att_top_main, "watch a run: bandwidths, trials, coverage, who is late"},
+    {"pin", att_pin_main, "hold tasks of a running job where they are"},
+    {"unpin", att_unpin_main, "let them go on"},
     {"trace", att_trace_main, "write the recorded calls of a run for Perfetto and other tools"},
     {"stragglers", att_stragglers_main,
      "say which ranks arrive late, since when, and what it costs"},

@@ -10,6 +10,7 @@
 #include "control/notes.h"
 #include "control/pace.h"
 #include "control/peers.h"
+#include "control/pinning.h"
 #include "control/quarantine.h"
 #include "control/run_folder.h"
 #include "control/task.h"
@@ -53,6 +54,7 @@ struct att_agent {
     struct att_applied *applied;
     struct att_quarantine *quarantine;
     att_task_shared_t shared;
+    att_pinning_t pinning;
     group_t groups[ATT_GROUPS];
     struct att_task *tasks[ATT_TASKS];
     uint32_t task_count;
@@ -357,9 +359,16 @@ uint64_t att_agent_round(struct att_agent *agent)
     int under_way;
     uint32_t messages = att_peers_step(agent->peers, now_ns, &under_way);
     int wanted = agent->config->observe, moved = 0;
+    att_pinning_step(&agent->pinning, agent->config->run_dir, now_ns);
     for (uint32_t i = 0; i < agent->task_count; i++) {
         if (agent->tasks[i] == NULL)
             continue;
+        const att_segment_task_t *task = &agent->memory->tasks[i];
+        att_task_pin(agent->tasks[i],
+                     agent->pinning.count > 0 &&
+                         att_pinning_has(&agent->pinning,
+                                         agent->memory->groups[task->group % ATT_GROUPS].hash,
+                                         (int)task->collective, task->bytes));
         moved |= att_task_step(agent->tasks[i], now_ns);
         wanted |= att_task_wants_timing(agent->tasks[i]);
     }

@@ -41,7 +41,7 @@ static bool alike(const struct att_task *a, const struct att_task *b)
 static bool is_on_its_way(const struct att_task *t, const att_optimizer_status_t *status,
                           uint64_t now_ns)
 {
-    return t->awaited == NULL && status->phase < ATT_PHASE_SETTLED &&
+    return t->awaited == NULL && !t->pinned && status->phase < ATT_PHASE_SETTLED &&
            now_ns < t->list_since_ns + PATIENCE_NS;
 }
 

@@ -152,10 +152,10 @@ static json_t *task_json(const att_task_report_t *t)
     const char *phase = searched ? att_phase_name(t->status.phase) : att_task_state_name(t->state);
     double tuned_us = t->status.kept_default ? t->status.baseline_us : t->status.tuned_us;
     json_t *object = json_pack(
-        "{s:s,s:I,s:I,s:s,s:I,s:I,s:s,s:b,s:s}", "group", group, "ranks", (json_int_t)t->ranks,
+        "{s:s,s:I,s:I,s:s,s:I,s:I,s:s,s:b,s:s,s:b}", "group", group, "ranks", (json_int_t)t->ranks,
         "nodes", (json_int_t)t->nodes, "collective", att_collective_name((int)t->collective),
         "bytes", (json_int_t)t->bytes, "legal_pairs", (json_int_t)t->legal_pairs, "phase", phase,
-        "kept_default", t->status.kept_default, "reason", t->reason);
+        "kept_default", t->status.kept_default, "reason", t->reason, "pinned", (int)t->pinned);
     json_t *more = json_pack(
         "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:f}", "trials", (json_int_t)t->status.trials,
         "calls", (json_int_t)t->status.calls, "switches", (json_int_t)t->switches, "aborts",

@@ -430,6 +430,12 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     }
     check_channels(t, now_ns);
     note_phase(t);
+    if (t->pinned) {
+        if (t->quiet)
+            release_turn(t);
+        t->quiet = 0;
+        return 0;
+    }
     double run_us = (double)(now_ns - t->shared->started_ns) * 1e-3;
     const struct att_config *config = t->shared->config;
     if (!t->withdrawn && config->max_cost > 0 && t->shared->lost_us > config->max_cost * run_us)
@@ -507,7 +513,7 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
         return 1;
     }
     case ATT_TASK_NATIVE:
-        if (!t->native_known)
+        if (!t->native_known || t->pinned)
             return 0;
         att_task_start(t);
         return 1;
@@ -518,8 +524,18 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
     }
 }
 
+void att_task_pin(struct att_task *t, bool pinned)
+{
+    char text[64];
+    if (t->pinned != pinned)
+        att_log(ATT_LOG_INFO, "%s: %s", att_task_label(t, text), pinned ? "pinned" : "unpinned");
+    t->pinned = pinned;
+}
+
 int att_task_wants_timing(const struct att_task *t)
 {
+    if (t->pinned && !t->plan_out)
+        return 0;
     switch (t->state) {
     case ATT_TASK_NEW:
     case ATT_TASK_NATIVE:
@@ -566,6 +582,7 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->status.kept_default = 1;
     report->tuned = t->source.native;
     report->reason = t->reason;
+    report->pinned = t->pinned;
     if (t->optimizer == NULL)
         return;
     att_optimizer_status(t->optimizer, &report->status);

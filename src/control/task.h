@@ -73,6 +73,8 @@ void att_task_part(struct att_task *task, uint32_t child, const att_part_t *part
 att_switch_t *att_task_switch(struct att_task *task);
 /* Advance: build the space, plan, propose. Returns 1 when something was done. */
 int att_task_step(struct att_task *task, uint64_t now_ns);
+/* `attune pin`: no new list, what is in force stays; false: go on. */
+void att_task_pin(struct att_task *task, bool pinned);
 /* True while kernel stamps are of use. */
 int att_task_wants_timing(const struct att_task *task);
 /* Largest channel count in force or on trial. */
@@ -93,6 +95,7 @@ typedef struct att_task_report {
     uint32_t late_rank;       /* ATT_NONE: nobody (profile/recent.h) */
     double late_us, late_share;
     const char *reason;
+    bool pinned;
 } att_task_report_t;
 void att_task_report(const struct att_task *task, att_task_report_t *report);
 /* Adds what became of the records that it was given (incomplete, waiting). */

@@ -50,6 +50,7 @@ struct att_task {
     int quiet; /* it holds the turn to gather its baseline */
     uint16_t channels_on_trial;
     uint64_t channels_checked_ns;
+    bool pinned;   /* by the user */
     int withdrawn; /* its channels were too many: NCCL's choice for good */
     att_phase_t phase_seen;
 

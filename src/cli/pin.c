@@ -1,0 +1,242 @@
+#include "cli/pin.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/names.h"
+#include "cli/json_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_NS 5000000000ull
+#define TICK_NS     100000000u
+#define FILE_MAX    ((size_t)64 << 20)
+
+static void print_help(const char *verb)
+{
+    printf(
+        "Usage: attune pin RUN [TASK...]\n"
+        "       attune unpin RUN TASK...\n\n"
+        "pin holds tasks of a running job where they are: a search stops, what is in force stays,\n"
+        "drift is not watched. unpin lets them go on. RUN is the run's folder. TASK is\n"
+        "[GROUP:]COLLECTIVE:BYTES, as allreduce:4M or 0x1f2e:allreduce:4M, or 'all'. Without TASK\n"
+        "pin lists the tasks. It waits until the sidecar says that it follows.\n\n"
+        "  attune %s attune-4711 allreduce:25M\n\n"
+        "Exit status: 0; 1 when no task fits, or the sidecar does not answer within 5 s; 2 wrong\n"
+        "usage.\n",
+        verb);
+}
+
+static json_t *read_tasks(const char *run, bool *finished)
+{
+    char path[PATH_MAX];
+    json_t *root = NULL;
+    att_error_t error = {""};
+    snprintf(path, sizeof path, "%s/tasks.json", run);
+    if (att_json_read(path, FILE_MAX, &root, &error) != ATT_OK) {
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+        return NULL;
+    }
+    const char *state = json_string_value(json_object_get(root, "state"));
+    *finished = state != NULL && strcmp(state, "finished") == 0;
+    json_t *tasks = json_incref(json_object_get(root, "tasks"));
+    json_decref(root);
+    return tasks;
+}
+
+static const char *group_of(const json_t *task)
+{
+    const char *group = json_string_value(json_object_get(task, "group"));
+    return group != NULL ? group : "";
+}
+
+static const char *collective_of(const json_t *task)
+{
+    const char *collective = json_string_value(json_object_get(task, "collective"));
+    return collective != NULL ? collective : "";
+}
+
+static uint64_t bytes_of(const json_t *task)
+{
+    return (uint64_t)json_integer_value(json_object_get(task, "bytes"));
+}
+
+static void list(const json_t *tasks)
+{
+    size_t i;
+    json_t *task;
+    json_array_foreach(tasks, i, task)
+    {
+        char bytes[24];
+        printf("%s:%s:%s  %s%s\n", group_of(task), collective_of(task),
+               att_bytes_text(bytes_of(task), bytes, sizeof bytes),
+               json_string_value(json_object_get(task, "phase")),
+               json_is_true(json_object_get(task, "pinned")) ? ", pinned" : "");
+    }
+}
+
+/* [GROUP:]COLLECTIVE:BYTES or "all"; false when malformed (said). */
+static bool valid(const char *word)
+{
+    char copy[128];
+    uint64_t bytes;
+    snprintf(copy, sizeof copy, "%s", word);
+    char *size = strrchr(copy, ':');
+    if (strcmp(word, "all") == 0)
+        return true;
+    if (size != NULL && strlen(word) < sizeof copy) {
+        *size++ = '\0';
+        char *collective = strrchr(copy, ':');
+        collective = collective != NULL ? collective + 1 : copy;
+        if (att_collective_parse(collective) >= 0 && att_bytes_parse(size, &bytes) == ATT_OK)
+            return true;
+    }
+    att_log(ATT_LOG_ERROR, "'%.80s' is no task: expected [GROUP:]COLLECTIVE:BYTES or all", word);
+    return false;
+}
+
+static bool fits(const char *word, const json_t *task)
+{
+    char copy[128];
+    uint64_t bytes = 0;
+    if (strcmp(word, "all") == 0)
+        return true;
+    snprintf(copy, sizeof copy, "%s", word);
+    char *size = strrchr(copy, ':');
+    *size++ = '\0';
+    char *collective = strrchr(copy, ':');
+    if (collective != NULL)
+        *collective++ = '\0';
+    att_bytes_parse(size, &bytes);
+    return (collective == NULL || strcmp(copy, group_of(task)) == 0) &&
+           att_collective_parse(collective != NULL ? collective : copy) ==
+               att_collective_parse(collective_of(task)) &&
+           bytes == bytes_of(task);
+}
+
+/* Marks each task that is to be pinned from now on; returns how many words fit nothing. */
+static int choose(json_t *tasks, char **words, int count, bool pin)
+{
+    int lost = 0;
+    for (int w = 0; w < count; w++) {
+        size_t i;
+        json_t *task;
+        int fitting = 0;
+        json_array_foreach(tasks, i, task) if (fits(words[w], task))
+        {
+            fitting++;
+            json_object_set_new(task, "pinned", json_boolean(pin));
+        }
+        if (fitting == 0)
+            att_log(ATT_LOG_ERROR, "no task of the run is %.80s; attune pin RUN lists them",
+                    words[w]);
+        lost += fitting == 0;
+    }
+    return lost;
+}
+
+/* The other side is control/pinning.h. */
+static int write_file(const char *run, const json_t *tasks)
+{
+    char path[PATH_MAX], temporary[PATH_MAX];
+    snprintf(path, sizeof path, "%s/pinned", run);
+    snprintf(temporary, sizeof temporary, "%s/.pinned.new", run);
+    unlink(temporary);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    int bad = file == NULL;
+    size_t i;
+    json_t *task;
+    json_array_foreach(tasks, i, task) if (!bad && json_is_true(json_object_get(task, "pinned")))
+        bad |= fprintf(file, "%s %s %llu\n", group_of(task), collective_of(task),
+                       (unsigned long long)bytes_of(task)) < 0;
+    if (file != NULL)
+        bad |= fclose(file) != 0;
+    if (bad || rename(temporary, path) != 0) {
+        att_log(ATT_LOG_ERROR, "cannot write %s: %s", path, strerror(errno));
+        return ATT_ESYSTEM;
+    }
+    return ATT_OK;
+}
+
+static bool followed(const char *run, const json_t *wanted)
+{
+    bool finished = false, same = true;
+    json_t *now = read_tasks(run, &finished);
+    size_t i, k;
+    json_t *want, *is;
+    json_array_foreach(wanted, i, want)
+        json_array_foreach(now, k, is) if (strcmp(group_of(want), group_of(is)) == 0 &&
+                                           bytes_of(want) == bytes_of(is) &&
+                                           strcmp(collective_of(want), collective_of(is)) == 0)
+            same &= json_is_true(json_object_get(want, "pinned")) ==
+                    json_is_true(json_object_get(is, "pinned"));
+    json_decref(now);
+    return same || finished;
+}
+
+static int set_pins(const char *run, char **words, int count, bool pin)
+{
+    bool finished = false;
+    json_t *tasks = read_tasks(run, &finished);
+    if (tasks == NULL)
+        return ATT_EFAIL;
+    int code = ATT_OK;
+    if (count == 0) {
+        list(tasks);
+    } else if (finished) {
+        att_log(ATT_LOG_ERROR, "%s has finished: nothing is tuned any more", run);
+        code = ATT_EFAIL;
+    } else if (choose(tasks, words, count, pin) > 0) {
+        code = ATT_EFAIL;
+    } else if ((code = write_file(run, tasks)) == ATT_OK) {
+        uint64_t until = att_clock_ns() + PATIENCE_NS;
+        bool there = false;
+        while (!(there = followed(run, tasks)) && att_clock_ns() < until)
+            att_clock_sleep_ns(TICK_NS);
+        if (!there) {
+            att_log(ATT_LOG_ERROR, "no sidecar has followed within 5 s: does the job of %s run?",
+                    run);
+            code = ATT_EFAIL;
+        }
+    }
+    json_decref(tasks);
+    return code;
+}
+
+static int pin_main(int argc, char **argv, bool pin)
+{
+    const char *verb = pin ? "pin" : "unpin";
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help(verb);
+            return ATT_OK;
+        }
+        if (argv[i][0] == '-') {
+            att_log(ATT_LOG_ERROR, "no option %.80s; attune %s --help", argv[i], verb);
+            return ATT_EUSAGE;
+        }
+        if (i > 1 && !valid(argv[i]))
+            return ATT_EUSAGE;
+    }
+    if (argc < 2 || (!pin && argc < 3)) {
+        att_log(ATT_LOG_ERROR, "which %s? attune %s RUN TASK...", argc < 2 ? "run" : "task", verb);
+        return ATT_EUSAGE;
+    }
+    return set_pins(argv[1], argv + 2, argc - 2, pin);
+}
+
+int att_pin_main(int argc, char **argv)
+{
+    return pin_main(argc, argv, true);
+}
+
+int att_unpin_main(int argc, char **argv)
+{
+    return pin_main(argc, argv, false);
+}
