@@ -1,0 +1,203 @@
+#!/bin/bash
+# PyTorch training with attune, and nccl-tests under attune run, on one GPU with four processes.
+#
+#   bench/gpu/pytorch.sh STEP [--dry]
+#
+#   check       what is there: GPU, PyTorch, NCCL, nccl-tests
+#   ddp25, ddp4 DDP, buckets of 25 and 4 MB      fsdp     FSDP
+#   sockets     DDP, the wheel's own NCCL over sockets, each process a node of its own
+#   graph       DDP, forward and backward in a CUDA graph
+#   equal       DDP with --reproducible: the losses of its first 50 steps are those without attune, bit by bit
+#   nccl-tests  every collective, its data checked, NCCL's columns beside the tuned ones
+#   report      the tables, and PASSED or FAILED a line
+#
+# A training step launches it without attune, with the idle hook and tuned, in the order A B C C B A,
+# LAUNCHES times each. It stops before LIMIT_SECONDS; the same command then goes on where it stopped.
+#
+#   --dry            on the host fabric, with a stand-in for torchrun: a try of this script
+#
+# ATTUNE_NCCL_LIB  NCCL 2.30.3 or later (several ranks on one GPU), preloaded into PyTorch
+# NCCL_TESTS_DIR   folder of nccl-tests built with MPI=1 (all_reduce_perf, ...)
+# ATTUNE_BUILD     build folder, made when attune is not in it (build/gpu)
+# LAUNCHES         of each kind (10); STEPS of a training launch (300); RANKS (4)
+# LIMIT_SECONDS    for one step (560); LAUNCH_SECONDS for one launch (150)
+# OUT              runs.jsonl, tests.txt, report.txt, failed.log, build.log (build/pytorch)
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+usage() { sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2; exit 2; }
+step=${1:-} dry=no
+[ $# -le 2 ] || usage
+case ${2:-} in --dry) dry=yes ;; '') ;; *) usage ;; esac
+export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/gpu}
+out=${OUT:-$root/build/pytorch}
+mkdir -p "$out" || exit 1
+runs=$out/runs.jsonl
+began=$SECONDS limit=${LIMIT_SECONDS:-560} each=${LAUNCH_SECONDS:-150}
+launches=${LAUNCHES:-10} ranks=${RANKS:-4} steps=${STEPS:-300}
+. "$root/bench/gpu/machine.sh"
+export PATH=$ATTUNE_BUILD/bin:$PATH
+hook=$ATTUNE_BUILD/lib/libattune-nccl.so
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"; stop_mps' EXIT
+mps=no
+
+start_mps() {
+    [ $dry = no ] && [ $mps = no ] || return 0
+    command -v nvidia-cuda-mps-control >/dev/null || { echo "no nvidia-cuda-mps-control" >&2; exit 1; }
+    export CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps-log
+    mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
+    nvidia-cuda-mps-control -d && mps=yes
+}
+stop_mps() { [ $mps = no ] || echo quit | nvidia-cuda-mps-control >/dev/null 2>&1; }
+
+need_parts() {
+    if [ ! -x "$ATTUNE_BUILD/bin/attune" ]; then
+        build_here "$out/build.log" || exit 1
+    fi
+    if [ $dry = yes ]; then
+        export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
+    elif [ ! -r "${ATTUNE_NCCL_LIB:-}" ] && [ "$step" != sockets ]; then
+        echo "ATTUNE_NCCL_LIB must name an NCCL of 2.30.3 or later" >&2
+        exit 2
+    fi
+}
+
+# program CASE: the words that train; the same for every kind.
+program() {
+    local script=$root/examples/pytorch/ddp.py more=(--device 0 --steps "$steps")
+    if [ $dry = yes ]; then
+        words=(python3 "$root/bench/gpu/pytorch_dry.py" --library "$ATTUNE_NCCL_LIB" --ranks 2
+            --steps "$steps")
+        return
+    fi
+    case $1 in
+    ddp25 | sockets | equal) more+=(--bucket-mb 25) ;;
+    ddp4) more+=(--bucket-mb 4) ;;
+    graph) more+=(--graph) ;;
+    fsdp) script=$root/examples/pytorch/fsdp.py ;;
+    esac
+    words=(torchrun --nproc-per-node "$ranks" --master-port 29511)
+    if [ "$1" = sockets ]; then
+        words+=(--no-python bash -c 'NCCL_HOSTID=rank$LOCAL_RANK exec python3 "$@"' train)
+    fi
+    words+=("$script" "${more[@]}")
+}
+
+# Environment of all kinds alike.
+surroundings() {
+    export PYTHONPATH=$root/examples/pytorch NCCL_RUNTIME_CONNECT=0 CUBLAS_WORKSPACE_CONFIG=:4096:8
+    [ $dry = yes ] && return
+    export NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=${NCCL_MAX_CTAS:-8}
+    if [ "$1" = sockets ]; then
+        export NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_SOCKET_IFNAME=${NCCL_SOCKET_IFNAME:-lo}
+    else
+        export NCCL_MULTI_RANK_GPU_ENABLE=1 LD_PRELOAD=$ATTUNE_NCCL_LIB
+    fi
+}
+
+# launch CASE KIND NUMBER: one run, its lines added to runs.jsonl when it ended well.
+launch() {
+    local folder=$scratch/$1-$2-$3 words how=()
+    program "$1"
+    case $2 in
+    none) ;;
+    idle) how=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook" ATTUNE_RUN_ID="idle-$$") ;;
+    tuned) how=(attune run --quiet --preload on --run-dir "$folder" --) ;;
+    reproducible) how=(attune run --quiet --preload on --reproducible --run-dir "$folder" --) ;;
+    esac
+    if ! (surroundings "$1" && exec timeout -k 10 "$each" "${how[@]}" "${words[@]}") \
+        >"$scratch/lines" 2>"$scratch/log"; then
+        cp "$scratch/log" "$out/failed.log"
+        echo "$1, $2, launch $3 failed; the end of $out/failed.log:" >&2
+        tail -n 15 "$out/failed.log" >&2
+        exit 1
+    fi
+    python3 - "$scratch/lines" "$folder/tasks.json" "$1" "$2" "$3" >>"$runs" <<'PYTHON'
+import json, os, sys
+lines, tasks, case, kind, number = sys.argv[1:]
+head = {"case": case, "kind": kind, "launch": int(number)}
+found = [json.loads(l) for l in open(lines) if l.startswith('{"iteration"')]
+if not found:
+    sys.exit("no iteration was printed")
+end = {"done": True, "seconds": [r["seconds"] for r in found], "loss": [r["loss"] for r in found]}
+if os.path.exists(tasks):
+    end["coverage"] = json.load(open(tasks))["coverage"]
+print(json.dumps(head | end))
+PYTHON
+    [ "${PIPESTATUS[0]}" = 0 ] || exit 1
+}
+
+is_done() { [ -f "$runs" ] && grep -qF "{\"case\": \"$1\", \"kind\": \"$2\", \"launch\": $3," "$runs"; }
+
+train() {
+    local case=$1 i=1 kind
+    shift
+    while [ "$i" -le "$launches" ]; do
+        local order=("$@")
+        [ $((i % 2)) = 1 ] || order=($(printf '%s\n' "$@" | tac))
+        for kind in "${order[@]}"; do
+            is_done "$case" "$kind" "$i" && continue
+            if [ $((SECONDS - began + each)) -gt "$limit" ]; then
+                echo "$case: up to launch $i; once more: $0 $case"
+                exit 3
+            fi
+            launch "$case" "$kind" "$i"
+            echo "$((SECONDS - began)) s  $case $kind $i"
+        done
+        i=$((i + 1))
+    done
+    echo "$case: done"
+}
+
+check() {
+    nvidia-smi --query-gpu=name,memory.total --format=csv,noheader 2>/dev/null || echo "no GPU"
+    python3 -c 'import torch; print("torch", torch.__version__, "NCCL", torch.cuda.nccl.version())' 2>/dev/null ||
+        echo "no PyTorch"
+    command -v torchrun || echo "no torchrun"
+    [ -r "${ATTUNE_NCCL_LIB:-}" ] && echo "NCCL $ATTUNE_NCCL_LIB" || echo "ATTUNE_NCCL_LIB names no NCCL"
+    [ -x "${NCCL_TESTS_DIR:-}/all_reduce_perf" ] && echo "nccl-tests $NCCL_TESTS_DIR" ||
+        echo "NCCL_TESTS_DIR has no all_reduce_perf"
+}
+
+nccl_tests() {
+    local name words how kind bad=0
+    : >"$out/tests.txt"
+    [ $dry = yes ] || [ -x "${NCCL_TESTS_DIR:-}/all_reduce_perf" ] || {
+        echo "NCCL_TESTS_DIR must name a folder with all_reduce_perf, ... built with MPI=1" >&2
+        exit 2
+    }
+    for name in all_reduce all_gather reduce_scatter broadcast reduce; do
+        for kind in default tuned; do
+            if [ $dry = yes ]; then
+                words=(attune bench "${name//_/}" -t 2 -b 64K -e 256K -f 4 -n 50)
+            else
+                words=(mpirun --allow-run-as-root -n "$ranks" --oversubscribe "$NCCL_TESTS_DIR/${name}_perf"
+                    -g 1 -t 1 -b 1M -e 64M -f 4 -n 400 -w 20)
+            fi
+            how=()
+            [ $kind = default ] || how=(attune run --quiet --run-dir "$scratch/$name" --)
+            if ! (surroundings nccl-tests && unset LD_PRELOAD &&
+                export NCCL_TESTS_DEVICE=0 LD_LIBRARY_PATH="$(dirname "$ATTUNE_NCCL_LIB"):${LD_LIBRARY_PATH:-}" &&
+                exec timeout -k 10 100 "${how[@]}" "${words[@]}") >"$scratch/table" 2>"$scratch/log"; then
+                cat "$scratch/table" "$scratch/log" >"$out/failed.log"
+                echo "$name, $kind failed; see $out/failed.log" >&2
+                bad=1
+                continue
+            fi
+            grep -q '^# Out of bounds values : 0 OK' "$scratch/table" || bad=1
+            awk -v name=$name -v kind=$kind '/^ +[0-9]+ / { print name, kind, $1, $7 }
+                /^# Out of bounds/ { print name, kind, "wrong", $7 }' "$scratch/table" >>"$out/tests.txt"
+        done
+    done
+    echo "nccl-tests: $([ $bad = 0 ] && echo done || echo FAILED)"
+    return $bad
+}
+
+case $step in
+check) check ;;
+ddp25 | ddp4 | fsdp | sockets | graph) need_parts && start_mps && train "$step" none idle tuned ;;
+equal) need_parts && start_mps && launches=1 train equal none reproducible ;;
+nccl-tests) need_parts && start_mps && nccl_tests ;;
+report) python3 "$root/bench/gpu/pytorch_report.py" "$out" | tee "$out/report.txt" && exit "${PIPESTATUS[0]}" ;;
+*) usage ;;
+esac

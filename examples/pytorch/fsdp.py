@@ -1,0 +1,34 @@
+"""Fully sharded training: every block's parameters are gathered before they are used (AllGather) and
+its gradients are scattered (ReduceScatter).
+
+    attune run -- torchrun --nproc-per-node 4 examples/pytorch/fsdp.py
+"""
+import functools
+
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
+
+from transformer import Block, arguments, loss_of, make, start, train
+
+
+def main():
+    options = arguments("Train a transformer with FullyShardedDataParallel.").parse_args()
+    device = start(options)
+    policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={Block})
+    model = FullyShardedDataParallel(make(options).to(device), auto_wrap_policy=policy,
+                                     device_id=device, use_orig_params=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step(batch):
+        optimizer.zero_grad()
+        loss = loss_of(model, batch)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    train(options, device, step)
+
+
+if __name__ == "__main__":
+    main()

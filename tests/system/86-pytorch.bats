@@ -1,0 +1,48 @@
+# bench/gpu/pytorch.sh on the host fabric with its stand-in for torchrun: order of launches, going on
+# after a limit, tables. The training scripts themselves need GPUs.
+# bats file_tags=cpu
+load setup
+load run-setup
+
+setup() {
+    attune_setup
+    needs_parts
+    ! nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" | grep -Eq '__(asan|tsan)_init' ||
+        skip 'the hook is built with a sanitizer'
+    export OUT=$PWD/out LAUNCHES=1 STEPS=25 LAUNCH_SECONDS=30
+    script=$ATTUNE_ROOT/bench/gpu/pytorch.sh
+}
+
+# bats test_tags=long
+@test "a step that met its limit goes on where it stopped; losses and coverage are judged" {
+    LIMIT_SECONDS=29 run timeout 120 "$script" ddp25 --dry
+    expect_status 3
+    expect_output "^ddp25: up to launch 1; once more: .*pytorch.sh ddp25$"
+    run timeout 120 "$script" ddp25 --dry
+    expect_status 0
+    expect_output '^ddp25: done$'
+    [ "$(jq -r .kind out/runs.jsonl | tr '\n' ' ')" = 'none idle tuned ' ] || fail "$(cat out/runs.jsonl)"
+    run timeout 120 "$script" ddp25 --dry
+    expect_output '^ddp25: done$'
+    [ "$(wc -l <out/runs.jsonl)" -eq 3 ] || fail "launched again what was done"
+    run timeout 120 "$script" equal --dry
+    expect_status 0
+    run "$script" report --dry
+    expect_output '^PASSED  ddp25: tuned coverage 100.0 % of collectives$'
+    expect_output '^PASSED  ddp25: tuned loss within 1e-3 for 50 steps'
+    expect_output '^PASSED  equal: losses of 50 steps equal bit by bit$'
+    # A loss that differs is seen.
+    jq -c 'if .kind == "tuned" then .loss[3] += 1 else . end' out/runs.jsonl >other && mv other out/runs.jsonl
+    run "$script" report --dry
+    expect_status 1
+    expect_output '^FAILED  ddp25: tuned loss within 1e-3'
+}
+
+@test "what it refuses" {
+    run -2 "$script" everything
+    expect_output 'pytorch.sh STEP'
+    run -1 "$script" report
+    expect_output '^nothing was measured yet$'
+    ATTUNE_NCCL_LIB=/none run -2 "$script" ddp25
+    expect_output 'ATTUNE_NCCL_LIB must name an NCCL'
+}
