@@ -502,11 +502,11 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
             att_task_refuse(t, ATT_TASK_REFUSED, "the message is smaller than --min-bytes");
             return 0;
         }
+        att_source_init(&t->source, reduction, wants_step(t->shared->config));
         if (t->shared->config->observe) {
             att_task_refuse(t, ATT_TASK_OBSERVED, "--observe: timed, not changed");
             return 0;
         }
-        att_source_init(&t->source, reduction, wants_step(t->shared->config));
         adopt_incumbent(t);
         if (t->state == ATT_TASK_NEW)
             t->state = ATT_TASK_NATIVE;

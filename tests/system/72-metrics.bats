@@ -43,6 +43,25 @@ value() { awk -v name="$2" 'index($0, name) == 1 { print $NF; exit }' "$1"; }
     expect_output '^nccl_collective_exec_time_microseconds\{.*nranks="8"'
 }
 
+@test "a rank that keeps arriving last is told while the job runs, and nobody when all are in time" {
+    needs_parts
+    calls=200 model_run calm --quiet --observe
+    expect_status 0
+    # What is only observed has its bandwidth too.
+    jq -e '.tasks[0] | .phase == "observed" and .now.median_us > 0 and (has("late") | not)' calm/tasks.json
+    run grep '^attune_task_bus_bandwidth' calm/metrics.prom
+    expect_output '"now"\} [1-9]'
+    reject_output '"best"'
+    run attune run --fabric model --surface a40-nvlink-8-allgather --run-dir r --quiet --observe -- \
+        attune bench allgather -b 80M -e 80M -t 8 -w 5 -c 0 -n 200 --delay 2:5:100:100000
+    expect_status 0
+    jq -e '.tasks[0].late | .rank == 2 and .late_us > 4000 and .late_us < 6000 and .share >= 0.8' r/tasks.json
+    run grep '^attune_task_late_rank_seconds' r/metrics.prom
+    expect_output 'rank="2"\} 0\.00[45]'
+    run attune top --once r
+    expect_output ' 2 \(\+[45]\.?[0-9]* ms\)$'
+}
+
 @test "the port answers while the job runs; clients that hang do no harm" {
     needs_parts
     port=$(free_port)
