@@ -38,12 +38,12 @@ tuned() {
     expect_output '"in_doubt": 0[,}]'
 }
 
-# layout AGENTS RANKS LAYOUT: such a job is tuned, with all of its ranks seen.
+# layout AGENTS RANKS LAYOUT [CALLS]: such a job is tuned, with all of its ranks seen.
 layout() {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
     export ATTUNE_RUN_ID=layout
     start_agents "$1" --run-dir "$CASE_DIR/run" --strategy random:trials=5 --max-cost 0
-    run hooked "$ATTUNE_BUILD/tests/test_layout" "$2" "$1" 2500 65536 "$3"
+    run hooked "$ATTUNE_BUILD/tests/test_layout" "$2" "$1" "${4:-2500}" 65536 "$3"
     expect_status 0
     sleep 1.2
     stop_agents
@@ -69,6 +69,16 @@ sidecar_ended() { ! kill -0 "$agents" 2>/dev/null; }
 # Sixty trials are four lists at least, with the baseline before them: a search that finds no winner at
 # once comes to the fourth switch too.
 many_switches=random:trials=60
+
+# bats test_tags=long
+@test "127, 128 and 129 ranks on three nodes, one by one, uneven and in blocks" {
+    export ATTUNE_FABRIC_MODE=model ATTUNE_FABRIC_ANY_RANKS=1 ATTUNE_FABRIC_SURFACE=a40-nvlink-16-allreduce
+    local ranks
+    for ranks in 127:robin 128:64+63+1 129:43+43+43; do
+        layout 3 "${ranks%:*}" "${ranks#*:}" 1000
+        rm -rf run
+    done
+}
 
 @test "an agent killed at a step of either node: the job ends well, without a sidecar" {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
