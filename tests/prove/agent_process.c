@@ -361,14 +361,18 @@ static void agent_main(void *argument)
         if (agent->parts[g].position != ATT_NONE)
             join(&agent->parts[g]);
     for (;;) {
-        uint64_t next = receive(agent);
-        for (uint32_t g = 0; g < GROUPS && next != 0; g++) {
+        uint64_t next = SIM_NEVER;
+        for (uint32_t g = 0; g < GROUPS; g++) {
             if (agent->parts[g].position != 0 || agent->parts[g].coordinator.ops == NULL)
                 continue;
             uint64_t look = lead(&agent->parts[g]);
             if (look < next)
                 next = look;
         }
+        /* Last, without a step before the wait: what came meanwhile is not missed. */
+        uint64_t due = receive(agent);
+        if (due < next)
+            next = due;
         if (next > sim_now())
             sim_wait_until(next);
     }
