@@ -16,6 +16,7 @@
 
 #define OLDEST_TUNED   22203 /* cost table, NCCL 2.22.3 */
 #define OLDEST_PLUGINS 22703 /* the profiler's init tells the rank, NCCL 2.27.3 */
+#define OLDEST_CAPTURE 22803 /* the profiler tells which calls are captured, NCCL 2.28.3 */
 
 typedef struct probe {
     int version;
@@ -162,6 +163,13 @@ static void check_version(att_doctor_t *d)
                        "%s does not tell a plugin its rank: communicators are not tuned by the "
                        "plugins alone",
                        text);
+    else if (d->version < OLDEST_CAPTURE)
+        att_doctor_add(d, "nccl-version", ATT_CHECK_WARN,
+                       "attune run --no-graphs, when the job captures no CUDA graphs; or NCCL "
+                       "2.28.3",
+                       "%s does not tell which calls go into a CUDA graph: not tuned without the "
+                       "user's word",
+                       text);
     else
         att_doctor_add(d, "nccl-version", ATT_CHECK_PASS, NULL, "%s", text);
 }
@@ -294,8 +302,8 @@ static void list_capabilities(att_doctor_t *d, const att_knobs_t *knobs,
         else if (call)
             snprintf(why, sizeof why, "%s", how);
         else
-            snprintf(why, sizeof why, "not per call%s%s; %s", next != NULL ? ", finer only since " : "",
-                     next != NULL ? next : "", how);
+            snprintf(why, sizeof why, "not per call%s%s; %s",
+                     next != NULL ? ", finer only since " : "", next != NULL ? next : "", how);
         add_capability(d, name, scope, since, call && !pinned, why);
     }
 }

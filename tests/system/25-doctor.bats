@@ -158,6 +158,18 @@ ib() { # ib STATE
            (.capabilities[] | select(.knob == "algorithm") | .available)' <<<"$output"
 }
 
+@test "old versions are told what they lack" {
+    needs_parts
+    local version want
+    for version in 2.21.5:fail 2.24.3:warn 2.27.3:warn 2.28.9:pass; do
+        want=${version#*:}
+        ATTUNE_FABRIC_VERSION=${version%:*} LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric run --separate-stderr attune doctor --json -- \
+            attune bench allreduce -b 1M -e 1M -t 2 -n 1000000
+        expect_verdict nccl-version "$want"
+    done
+    jq -e '.capabilities[] | select(.knob == "chunk") | (.available | not) and .scope == "process"' <<<"$output"
+}
+
 @test "a command: the copy that it maps, its version and what can be tuned with it" {
     needs_parts
     LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric run --separate-stderr attune doctor --json -- \

@@ -173,6 +173,40 @@ ISOLATED(nothing_where_capture_is_not_told)
     CHECK_EQUAL(atomic_load(&agent_memory()->header.task_count), 0);
 }
 
+/* Hosts of different vendors: rank 1 thinks that Ring/LL is 20 % cheaper between 32 and 256 KiB. */
+ISOLATED(cost_tables_that_disagree)
+{
+    fake_comm_t comms[2];
+    for (int r = 0; r < 2; r++)
+        fake_init(&comms[r], &fake_linked, 6, 0xabc, 2, r);
+    agent_memory();
+    for (size_t bytes = 4096; bytes <= 64u << 20; bytes *= 2) {
+        float table[2][ATT_PAIR_COUNT];
+        int channels[2];
+        for (int tuned = 0; tuned < 2; tuned++) {
+            for (int r = 0; r < 2; r++) {
+                memcpy(table[r], comms[r].costs, sizeof table[r]);
+                if (r == 1 && bytes >= 32768 && bytes <= 262144)
+                    table[r][ATT_ALGORITHM_RING * 3 + ATT_PROTOCOL_LL] = 0.8f * 40.0f;
+                float before[ATT_PAIR_COUNT];
+                memcpy(before, table[r], sizeof before);
+                channels[r] = 0;
+                CHECK_EQUAL(fake_ask(&comms[r], ALL_REDUCE, bytes, table[r], 7, &channels[r]), 0);
+                if (!tuned) /* nobody has decided: each table stays as NCCL made it */
+                    CHECK(memcmp(before, table[r], sizeof before) == 0 && channels[r] == 0);
+                else
+                    CHECK(table[r][ATT_ALGORITHM_TREE * 3 + ATT_PROTOCOL_LL128] == 0.0f &&
+                          channels[r] == 6);
+            }
+            att_setting_t to = setting(ATT_ALGORITHM_TREE, ATT_PROTOCOL_LL128, 6, 0);
+            if (!tuned)
+                agent_commit(agent_task(ALL_REDUCE, bytes), 1, &to, 1, 1);
+        }
+    }
+    for (int r = 0; r < 2; r++)
+        fake_destroy(&comms[r]);
+}
+
 /* No local fallback: what cannot be applied must not launch. */
 ISOLATED(what_cannot_be_applied_fails)
 {
@@ -405,6 +439,7 @@ int main(void)
         cmocka_unit_test(without_an_agent_it_changes_nothing),
         cmocka_unit_test(ranks_switch_at_the_same_call),
         cmocka_unit_test(never_outside_the_table_or_on_ignore),
+        cmocka_unit_test(cost_tables_that_disagree),
         cmocka_unit_test(nor_with_abi_5),
         cmocka_unit_test(nor_with_abi_4),
         cmocka_unit_test(nor_with_abi_3),
