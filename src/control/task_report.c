@@ -1,0 +1,53 @@
+/* What a task tells of itself. */
+#include "control/task_inside.h"
+
+#include <string.h>
+
+void att_task_report(const struct att_task *t, att_task_report_t *report)
+{
+    memset(report, 0, sizeof *report);
+    report->hash = t->group->hash;
+    report->ranks = t->group->ranks;
+    report->nodes = t->group->nodes;
+    report->collective = t->task->collective;
+    report->legal_pairs = t->task->legal_pairs;
+    report->bytes = t->task->bytes;
+    report->state = t->state;
+    report->native = t->source.native;
+    report->samples_seen = t->samples_seen;
+    report->calls_seen = t->calls_seen;
+    report->lost = t->aggregate != NULL ? att_aggregate_lost(t->aggregate) : t->lost;
+    report->switches = t->sw.switches;
+    report->aborts = t->sw.aborts;
+    report->disturbed = t->disturbed;
+    report->reduction = t->source.reduction;
+    report->now_us = att_recent_duration_us(&t->recent);
+    if (t->recent.samples > 0)
+        report->now_age_s = (double)(t->stepped_ns - t->recent.sampled_ns) * 1e-9;
+    att_recent_late_t late = {.rank = ATT_NONE};
+    att_recent_late(&t->recent, &late);
+    report->late_rank = late.rank;
+    report->late_us = late.late_us;
+    report->late_share = late.share;
+    report->status.kept_default = 1;
+    report->tuned = t->source.native;
+    report->reason = t->reason;
+    report->pinned = t->pinned;
+    if (t->optimizer == NULL)
+        return;
+    att_optimizer_status(t->optimizer, &report->status);
+    report->lost_us = report->status.lost_us;
+    if (!report->status.kept_default)
+        report->tuned = report->status.incumbent;
+    if (t->state == ATT_TASK_TUNING || report->status.phase >= ATT_PHASE_SETTLED)
+        report->reason = report->status.reason;
+}
+
+void att_task_coverage(const struct att_task *t, att_coverage_t *coverage)
+{
+    att_aggregate_fates_t fates =
+        t->aggregate != NULL ? att_aggregate_fates(t->aggregate) : t->fates;
+    coverage->incomplete += fates.lost + fates.late;
+    coverage->waiting += fates.waiting;
+    coverage->unused += t->unused;
+}
