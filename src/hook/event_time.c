@@ -31,6 +31,17 @@ struct att_event_timer *att_event_timer_create(void)
     return timer;
 }
 
+void att_event_timer_destroy(struct att_event_timer *timer)
+{
+    for (int i = 0; timer != NULL && i < SLOTS; i++) {
+        if (timer->slots[i].start != NULL)
+            timer->driver->destroy(timer->slots[i].start);
+        if (timer->slots[i].stop != NULL)
+            timer->driver->destroy(timer->slots[i].stop);
+    }
+    free(timer);
+}
+
 static slot_t *slot_of(struct att_event_timer *timer, uint64_t number)
 {
     return &timer->slots[number % SLOTS];

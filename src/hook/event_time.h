@@ -18,6 +18,9 @@ struct att_event_timer;
 /* NULL when there is no driver to ask, or no memory. */
 struct att_event_timer *att_event_timer_create(void);
 
+/* NULL is fine. Only when no call can use it any more. */
+void att_event_timer_destroy(struct att_event_timer *timer);
+
 /* Before the call: true when it can be timed. After it: with the record that it is to give (its
  * start, stop and reason are filled in later), or NULL: it gives none. */
 bool att_event_timer_begin(struct att_event_timer *timer, void *stream);

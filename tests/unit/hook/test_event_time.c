@@ -74,6 +74,8 @@ ISOLATED(durations_and_starts)
     }
     CHECK(!agent_record(&got));
     CHECK_EQUAL(*records, 11);
+    att_event_timer_destroy(timer);
+    att_event_timer_destroy(NULL);
 }
 
 /* Nothing waits: what is not over stays, a full timer times no more, the end gives all back. */
@@ -104,6 +106,7 @@ ISOLATED(not_over)
     att_event_timer_collect(timer, &out, false);
     CHECK(agent_record(&got));
     CHECK_EQUAL(got.untimed, ATT_UNTIMED_NO);
+    att_event_timer_destroy(timer);
 }
 
 /* ---- through the preload, on the host fabric ---- */
