@@ -88,14 +88,6 @@ refused() {
     refused 'the host fabric was not found; looked for .*fabric/libnccl.so.2' --fabric real
 }
 
-@test "another tuner or profiler plugin is not overridden" {
-    attune_with_fake
-    NCCL_TUNER_PLUGIN=/opt/tuner.so refused "NCCL_TUNER_PLUGIN is set to '/opt/tuner.so'; .*unset it"
-    NCCL_PROFILER_PLUGIN=inspector refused "NCCL_PROFILER_PLUGIN is set to 'inspector'"
-    NCCL_TUNER_PLUGIN=/x/libattune-nccl.so run attune run -- true
-    expect_status 0
-}
-
 @test "fabric options that do not fit together" {
     attune_with_fake
     refused '--fabric model needs --surface NAME' --fabric model
