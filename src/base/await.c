@@ -50,7 +50,8 @@ static bool resolve(att_lane_t *lane, uint64_t call)
         if (action == ATT_WAIT_IN_DOUBT || (action != ATT_WAIT_DONE && released(lane)))
             return false;
         if (action == ATT_WAIT_ASK) {
-            att_home_state_t state = att_resolver_ask(lane->memory, lane->task, wait.txn);
+            att_home_state_t state =
+                att_resolver_ask(lane->memory, lane->task, wait.txn, &wait.seat);
             att_wait_answer(lane, &wait, state, att_clock_ns());
         } else if (action == ATT_WAIT_AGAIN) {
             pause_a_little(lane, &wait, round, now_ns);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define SEAT_NS          3000000000u /* longer than one request may take */
+#define SEAT_NS          400000000u /* who asks keeps it several times meanwhile */
 #define BACKOFF_FIRST_NS 10000000u
 #define BACKOFF_MOST_NS  1000000000u
 
@@ -85,7 +85,8 @@ static void note_wait(att_lane_t *lane, uint64_t waited)
         continue;
 }
 
-/* One rank a task and node asks at a time; a seat whose holder died falls free by itself. */
+/* One rank a task and node asks at a time; a seat whose holder died or stopped soon falls free by
+ * itself. */
 static bool take_seat(att_lane_t *lane, att_wait_t *wait, uint64_t now_ns)
 {
     uint64_t until = atomic_load(&lane->task->seat);
@@ -117,6 +118,13 @@ att_wait_action_t att_wait_step(att_lane_t *lane, att_wait_t *wait, uint64_t now
         !take_seat(lane, wait, now_ns))
         return ATT_WAIT_AGAIN;
     return ATT_WAIT_ASK;
+}
+
+void att_seat_keep(att_segment_task_t *task, uint64_t *seat, uint64_t now_ns)
+{
+    uint64_t mine = *seat;
+    if (mine != 0 && atomic_compare_exchange_strong(&task->seat, &mine, now_ns + SEAT_NS))
+        *seat = now_ns + SEAT_NS;
 }
 
 void att_wait_answer(att_lane_t *lane, att_wait_t *wait, att_home_state_t state, uint64_t now_ns)

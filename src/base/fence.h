@@ -102,6 +102,9 @@ att_wait_action_t att_lane_enter(att_lane_t *lane, uint64_t call, uint64_t now_n
  * ABORTED; elsewhere one rank a task and node is told to ASK, again and again with growing pauses.
  * What the word then holds is obeyed. */
 att_wait_action_t att_wait_step(att_lane_t *lane, att_wait_t *wait, uint64_t now_ns);
+/* Who asks calls this at least four times a second until it has the answer: `seat` is that of its
+ * wait. A seat that is not kept falls free after 0.4 s, and another rank of the node asks. */
+void att_seat_keep(att_segment_task_t *task, uint64_t *seat, uint64_t now_ns);
 /* The home's answer to ASK: COMMITTED or ABORTED, or NONE when there was none. Step again then. */
 void att_wait_answer(att_lane_t *lane, att_wait_t *wait, att_home_state_t state, uint64_t now_ns);
 

@@ -1,6 +1,7 @@
 #include "base/resolver.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -10,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ASK_NS 2000000000u /* below the seat's time */
+#define ASK_NS 2000000000u
 
 static int finish(att_resolver_t *resolver, int status)
 {
@@ -91,8 +92,8 @@ void att_resolver_stop(att_resolver_t *resolver)
     finish(resolver, ATT_OK);
 }
 
-att_home_state_t att_resolver_ask(const att_segment_memory_t *memory,
-                                  const att_segment_task_t *task, uint32_t txn)
+att_home_state_t att_resolver_ask(const att_segment_memory_t *memory, att_segment_task_t *task,
+                                  uint32_t txn, uint64_t *seat)
 {
     const att_segment_group_t *group = &memory->groups[task->group % ATT_GROUPS];
     if (atomic_load_explicit(&group->path, memory_order_acquire) == 0)
@@ -109,8 +110,10 @@ att_home_state_t att_resolver_ask(const att_segment_memory_t *memory,
         if (status == ATT_OK)
             return att_home_read(&request, &resolver.reply);
         /* Meanwhile the agent may have told the outcome. */
-        if (att_clock_ns() - begin_ns > ASK_NS || att_home_state(task, txn) != ATT_HOME_OPEN)
+        uint64_t now_ns = att_clock_ns();
+        if (now_ns - begin_ns > ASK_NS || att_home_state(task, txn) != ATT_HOME_OPEN)
             break;
+        att_seat_keep(task, seat, now_ns);
     }
     att_resolver_stop(&resolver);
     return ATT_HOME_NONE;

@@ -342,7 +342,7 @@ static void join(part_t *part)
     while (open != 0) {
         att_home_request_t request;
         att_home_ask(world.memory[node], task_of(part), open, &request);
-        att_home_state_t state = sim_ask(&request, node);
+        att_home_state_t state = sim_ask(&request, node, NULL, NULL);
         if (state == ATT_HOME_NONE)
             continue;
         att_voter_outcome(&part->voter, open, state);

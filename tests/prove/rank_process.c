@@ -6,6 +6,7 @@
 
 #define REQUESTS   64
 #define REQUEST_NS 2000000000u /* att_resolver_ask blocks for at most so long */
+#define KEEP_NS    100000000u  /* and keeps its seat so often */
 
 /* A request on its way to a helper, then its reply on its way back. */
 typedef struct exchange {
@@ -37,7 +38,17 @@ static uint64_t delay(void)
     return sim_now() + sim_span(10000, NET_MOST_NS);
 }
 
-att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node)
+/* Wait until then, or a little for a seat that has to be kept, as att_resolver_ask does. */
+static void wait_a_while(uint64_t until_ns, att_segment_task_t *task, uint64_t *seat)
+{
+    bool keeps = task != NULL && sim_now() + KEEP_NS < until_ns;
+    sim_wait_until(keeps ? sim_now() + KEEP_NS : until_ns);
+    if (keeps)
+        att_seat_keep(task, seat, sim_clock_ns());
+}
+
+att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node, att_segment_task_t *task,
+                         uint64_t *seat)
 {
     uint32_t home_rank = ATT_NONE;
     for (uint32_t g = 0; g < GROUPS; g++)
@@ -50,7 +61,9 @@ att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node)
               home_rank, request->txn, lost ? ": lost" : "");
     if (lost) {
         sim_disturb(sim_process());
-        sim_wait_until(deadline);
+        while (sim_now() < deadline)
+            wait_a_while(deadline, task, seat);
+        sim_disturb(sim_process()); /* and who began to wait behind its seat */
         return ATT_HOME_NONE;
     }
     *e = (exchange_t){.used = true,
@@ -60,7 +73,7 @@ att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node)
                       .request = *request};
     sim_wake(helper_of[home_rank], e->due_ns);
     while (sim_now() < deadline && !(e->answered && sim_now() >= e->due_ns))
-        sim_wait_until(e->answered ? e->due_ns : deadline);
+        wait_a_while(e->answered ? e->due_ns : deadline, task, seat);
     bool good = e->answered && e->status == ATT_OK;
     att_home_state_t state = good ? att_home_read(request, &e->reply) : ATT_HOME_NONE;
     if (e->answered)
@@ -72,12 +85,12 @@ att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node)
     return state;
 }
 
-att_home_state_t sim_resolver_ask(const att_segment_memory_t *memory,
-                                  const att_segment_task_t *task, uint32_t txn)
+att_home_state_t sim_resolver_ask(const att_segment_memory_t *memory, att_segment_task_t *task,
+                                  uint32_t txn, uint64_t *seat)
 {
     att_home_request_t request;
     att_home_ask(memory, task, txn, &request);
-    return sim_ask(&request, world.node_of[sim_process()]);
+    return sim_ask(&request, world.node_of[sim_process()], task, seat);
 }
 
 static void serve(exchange_t *e, uint32_t rank)

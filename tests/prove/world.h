@@ -117,9 +117,11 @@ bool sim_agents_done(void);
 /* rank_process.c: the ranks, and the helper threads of those that are rank 0. */
 void sim_ranks_start(void);
 void sim_rank_moved(void); /* ranks that are too far ahead may look again */
-/* Ask the home of a group on behalf of the running actor, as base/resolver.h does: blocks. */
-att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node);
-att_home_state_t sim_resolver_ask(const att_segment_memory_t *memory,
-                                  const att_segment_task_t *task, uint32_t txn);
+/* Ask the home of a group on behalf of the running actor, as base/resolver.h does: blocks.
+ * `task` and `seat`: of the rank that asks, NULL for an agent. */
+att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node, att_segment_task_t *task,
+                         uint64_t *seat);
+att_home_state_t sim_resolver_ask(const att_segment_memory_t *memory, att_segment_task_t *task,
+                                  uint32_t txn, uint64_t *seat);
 
 #endif

@@ -75,8 +75,8 @@ static int propose(uint32_t txn, unsigned *seed, int quit, int *committed)
     att_vote_t vote = att_vote_prepare(memory, task, lanes, RANKS, &schedule);
     if (quit == 2)
         return -1;
-    att_home_state_t state = att_home_decide(
-        task, txn, vote == ATT_VOTE_YES ? ATT_HOME_COMMITTED : ATT_HOME_ABORTED);
+    att_home_state_t state =
+        att_home_decide(task, txn, vote == ATT_VOTE_YES ? ATT_HOME_COMMITTED : ATT_HOME_ABORTED);
     *committed += state == ATT_HOME_COMMITTED;
     return quit == 3 ? -1 : 1;
 }
@@ -199,12 +199,58 @@ static void list_plays_out_alone(void **state)
     assert_true(att_vote_ready(memory, lanes, RANKS, task));
 }
 
+/* Two ranks of a node wait beyond W for a home elsewhere: one asks at a time, and when it dies
+ * meanwhile the other one asks soon. */
+static void a_dead_asker_costs_its_neighbours_little(void **state)
+{
+    (void)state;
+    enum { MS = 1000000 };
+    fresh_segment();
+    att_segment_task_t *task = &memory->tasks[0];
+    memory->header.in_doubt_ns = 60000ull * MS;
+    atomic_store(&task->copied, 1);
+    att_schedule_t schedule = {.txn = 1, .count = 2};
+    schedule.entries[1].first_call = 5;
+    assert_int_equal(att_home_open(task, 1), ATT_OK);
+    assert_int_equal(att_vote_prepare(memory, task, lanes, RANKS, &schedule), ATT_VOTE_YES);
+    att_lane_t lane[2];
+    att_wait_t wait[2];
+    uint64_t now = 1000ull * MS;
+    for (uint32_t r = 0; r < 2; r++) {
+        att_lane_init(&lane[r], memory, lanes[r], 0);
+        assert_int_equal(att_lane_enter(&lane[r], 0, now, &wait[r]), ATT_WAIT_AGAIN);
+    }
+    now += memory->header.wait_ns;
+    assert_int_equal(att_wait_step(&lane[0], &wait[0], now), ATT_WAIT_ASK);
+    assert_int_equal(att_wait_step(&lane[1], &wait[1], now), ATT_WAIT_AGAIN);
+    /* It is alive and still asks. */
+    for (int i = 0; i < 20; i++) {
+        now += 100 * MS;
+        att_seat_keep(task, &wait[0].seat, now);
+        assert_int_equal(att_wait_step(&lane[1], &wait[1], now), ATT_WAIT_AGAIN);
+    }
+    /* It is not. */
+    assert_int_equal(att_wait_step(&lane[1], &wait[1], now + 399 * MS), ATT_WAIT_AGAIN);
+    now += 401 * MS;
+    assert_int_equal(att_wait_step(&lane[1], &wait[1], now), ATT_WAIT_ASK);
+    /* It was only stopped: it takes nothing from who asks now. */
+    uint64_t seat = atomic_load(&task->seat);
+    att_seat_keep(task, &wait[0].seat, now + MS);
+    att_wait_answer(&lane[0], &wait[0], ATT_HOME_NONE, now + MS);
+    assert_int_equal(atomic_load(&task->seat), seat);
+    att_wait_answer(&lane[1], &wait[1], ATT_HOME_ABORTED, now + MS);
+    assert_int_equal(atomic_load(&task->seat), 0);
+    for (uint32_t r = 0; r < 2; r++)
+        assert_int_equal(att_wait_step(&lane[r], &wait[r], now + 2 * MS), ATT_WAIT_DONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_plays_out_alone),
         cmocka_unit_test(passed_fence_aborts),
         cmocka_unit_test(late_commit_loses),
+        cmocka_unit_test(a_dead_asker_costs_its_neighbours_little),
         cmocka_unit_test(ranks_never_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

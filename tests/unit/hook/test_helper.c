@@ -20,6 +20,7 @@
 #define HASH 0x77u
 
 static att_segment_memory_t *home, *away; /* two nodes */
+static uint64_t no_seat;
 static uint32_t lane_index;
 
 static att_segment_memory_t *fresh_node(uint32_t rank)
@@ -70,14 +71,16 @@ static void resolves_and_keeps_the_outcome(void **state)
 {
     (void)state;
     assert_int_equal(att_home_open(&home->tasks[0], 5), ATT_OK);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5), ATT_HOME_ABORTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5, &no_seat), ATT_HOME_ABORTED);
     assert_int_equal(att_home_decide(&home->tasks[0], 5, ATT_HOME_COMMITTED), ATT_HOME_ABORTED);
     assert_int_equal(att_home_open(&home->tasks[0], 6), ATT_OK);
     assert_int_equal(att_home_decide(&home->tasks[0], 6, ATT_HOME_COMMITTED), ATT_HOME_COMMITTED);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(att_resolver_ask(away, &away->tasks[0], 6), ATT_HOME_COMMITTED);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5), ATT_HOME_NONE); /* it is beyond */
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 8), ATT_HOME_ABORTED); /* unknown */
+        assert_int_equal(att_resolver_ask(away, &away->tasks[0], 6, &no_seat), ATT_HOME_COMMITTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5, &no_seat),
+                     ATT_HOME_NONE); /* it is beyond */
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 8, &no_seat),
+                     ATT_HOME_ABORTED); /* unknown */
     assert_int_equal(att_home_open(&home->tasks[0], 8), -ATT_EBUSY);
 }
 
@@ -141,7 +144,7 @@ static void silent_peers_keep_nobody_out(void **state)
             assert_int_equal(send(fds[i], "half a request", 14, MSG_NOSIGNAL), 14);
     }
     att_home_open(&home->tasks[0], 200);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 200), ATT_HOME_ABORTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 200, &no_seat), ATT_HOME_ABORTED);
     for (int i = 0; i < MANY; i++)
         close(fds[i]);
 }
@@ -207,14 +210,14 @@ static void child_has_no_socket(void **state)
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
     att_home_open(&home->tasks[0], 500);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 500), ATT_HOME_ABORTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 500, &no_seat), ATT_HOME_ABORTED);
 }
 
 /* Ranks of several threads ask at once while the word is decided. */
 static void *asker(void *argument)
 {
     uint32_t txn = (uint32_t)(uintptr_t)argument;
-    return (void *)(uintptr_t)att_resolver_ask(away, &away->tasks[0], txn);
+    return (void *)(uintptr_t)att_resolver_ask(away, &away->tasks[0], txn, &no_seat);
 }
 
 static void all_hear_the_same(void **state)
