@@ -60,10 +60,9 @@ att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node, att_s
     sim_trace("process %u of node %u asks rank %u's process about %u%s", sim_process(), node,
               home_rank, request->txn, lost ? ": lost" : "");
     if (lost) {
-        sim_disturb(sim_process());
+        sim_cut_off(sim_process(), deadline);
         while (sim_now() < deadline)
             wait_a_while(deadline, task, seat);
-        sim_disturb(sim_process()); /* and who began to wait behind its seat */
         return ATT_HOME_NONE;
     }
     *e = (exchange_t){.used = true,

@@ -26,6 +26,7 @@ static struct {
     uint64_t begin_ns;
     uint32_t group;
 } waits[RANKS];
+static uint64_t cut_off_until[NODES];
 
 /* A fault waits for the n-th time that a step is taken, or for a number of atomic operations. */
 typedef struct fault {
@@ -202,6 +203,7 @@ void sim_world_build(uint64_t seed, bool trace)
     memset(world.progress, 0, sizeof world.progress);
     memset(world.ended, 0, sizeof world.ended);
     memset(waits, 0, sizeof waits);
+    memset(cut_off_until, 0, sizeof cut_off_until);
     bool round_robin = sim_chance(512);
     for (uint32_t r = 0; r < RANKS; r++)
         world.node_of[r] = round_robin ? r % NODES : r / (RANKS / NODES);
@@ -297,8 +299,9 @@ void sim_launched(uint32_t group, uint32_t rank, const att_decision_t *decision)
 void sim_wait_begin(uint32_t rank, uint32_t group)
 {
     waits[rank].waiting = true;
-    waits[rank].disturbed =
-        sim_dead(world.groups[group].home_rank) || sim_stopped(world.groups[group].home_rank);
+    waits[rank].disturbed = sim_dead(world.groups[group].home_rank) ||
+                            sim_stopped(world.groups[group].home_rank) ||
+                            sim_now() < cut_off_until[world.node_of[rank]];
     waits[rank].begin_ns = sim_now();
     waits[rank].group = group;
 }
@@ -320,6 +323,16 @@ void sim_wait_end(uint32_t rank, bool in_doubt)
     if (waited > BOUND_NS)
         sim_fail("rank %u waited %.3f ms while its home was reachable", rank,
                  (double)waited * 1e-6);
+}
+
+void sim_cut_off(uint32_t process, uint64_t until_ns)
+{
+    if (process >= RANKS)
+        return;
+    uint64_t *until = &cut_off_until[world.node_of[process]];
+    if (*until < until_ns)
+        *until = until_ns;
+    sim_disturb(process);
 }
 
 void sim_disturb(uint32_t process)

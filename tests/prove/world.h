@@ -104,6 +104,8 @@ void sim_wait_begin(uint32_t rank, uint32_t group);
 void sim_wait_end(uint32_t rank, bool in_doubt);
 /* A wait that is going on there is not held against the bound. */
 void sim_disturb(uint32_t process);
+/* A request of a rank is lost: the home is out of reach from its node until the asker gives up. */
+void sim_cut_off(uint32_t process, uint64_t until_ns);
 uint64_t sim_list_end(uint32_t group); /* first call after all committed trials */
 
 /* The faults. sim_step_reached is what the simulated files call for att_step_reached. */
