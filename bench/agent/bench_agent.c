@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 
+#include <ftw.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -283,15 +284,12 @@ static int write_json(const char *path, const idle_t *i, const row_t *rows, int 
     return failed;
 }
 
-static void remove_folder(const char *folder)
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *level)
 {
-    static const char *const names[] = {"tasks.json", "trials.jsonl", "lists.jsonl"};
-    char path[PATH_MAX + 32];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        unlink(path);
-    }
-    rmdir(folder);
+    (void)status;
+    (void)type;
+    (void)level;
+    return remove(path);
 }
 
 int main(int argc, char **argv)
@@ -355,8 +353,7 @@ int main(int argc, char **argv)
                     (unsigned long long)rows[i].unused, (unsigned long long)rows[i].incomplete,
                     (unsigned long long)rows[i].unsent, (unsigned long long)rows[i].waiting);
     }
-    remove_folder(paths.folder);
-    if (rmdir(directory) != 0)
-        fprintf(stderr, "bench_agent: %s is not empty\n", directory);
+    if (nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0)
+        fprintf(stderr, "bench_agent: %s is still there\n", directory);
     return failed ? ATT_EFAIL : ATT_OK;
 }

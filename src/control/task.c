@@ -183,11 +183,13 @@ void att_task_refuse(struct att_task *t, att_task_state_t state, const char *rea
 {
     if (t->state >= ATT_TASK_OBSERVED && state <= t->state)
         return;
+    /* That a task ended says less than why it was not tuned. */
+    if (t->state != ATT_TASK_REFUSED)
+        snprintf(t->reason, sizeof t->reason, "%s", reason);
     t->state = state;
     release_turn(t);
     if (state >= ATT_TASK_REFUSED)
         drop_window(t);
-    snprintf(t->reason, sizeof t->reason, "%s", reason);
     char text[64];
     if (state == ATT_TASK_REFUSED)
         att_log(ATT_LOG_INFO, "%s is not tuned: %s", att_task_label(t, text), reason);

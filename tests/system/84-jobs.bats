@@ -51,7 +51,7 @@ teardown() { lab_teardown; }
 }
 
 @test "steps.sbatch: several steps, one sidecar" {
-    id=$(submit -N2 --ntasks-per-node=2 "$jobs/steps.sbatch" --mpi=pmix "$app" --beside --seconds 1)
+    id=$(submit -N2 --ntasks-per-node=2 "$jobs/steps.sbatch" --mpi=pmix "$app" --beside --seconds 3)
     job_ends "$id" 60
     [ "$(job_field "$id" JobState)" = COMPLETED ] || fail "$(cat job.log)"
     [ "$(grep -c ' of 2 on n1: ' job.log)" -eq 2 ]
