@@ -141,6 +141,7 @@ static int follow(top_t *top, att_error_t *error)
     att_top_seen_t *seen = NULL;
     size_t count = 0;
     uint64_t began_ns = att_clock_ns();
+    bool told = false;
     int status;
     for (;;) {
         status = look(top, error);
@@ -149,6 +150,8 @@ static int follow(top_t *top, att_error_t *error)
             status = att_fail(error, ATT_ENOMEM, "no memory");
         if (status != ATT_OK)
             break;
+        if (!top->has_tasks && !told)
+            told = printf("waiting for the sidecar's first report in %s\n", top->file) > 0;
         if (top->has_tasks && top->tasks.finished)
             printf("%.1f s: finished\n", top->tasks.cost.run_us * 1e-6);
         if (fflush(stdout) != 0)

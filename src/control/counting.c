@@ -101,7 +101,9 @@ static int open_file(struct att_counting *c, uint32_t self, att_error_t *error)
 static void note_missing(void *context, const char *name, const char *reason)
 {
     struct att_counting *c = context;
-    att_log(ATT_LOG_INFO, "counters: no %s: %s", name, reason);
+    /* What was asked for by name is missed. */
+    bool by_name = strcmp(c->config->counters, "on") != 0;
+    att_log(by_name ? ATT_LOG_WARN : ATT_LOG_INFO, "counters: no %s: %s", name, reason);
     write_line(c, json_pack("{s:s,s:s}", "unavailable", name, "reason", reason));
 }
 

@@ -83,6 +83,14 @@ given_back() {
     grep -a -q 'tasks.json' seen
 }
 
+@test "not on a terminal and no report yet: it says what it waits for, and gives up" {
+    mkdir r
+    run --separate-stderr attune top --interval 0.05 --patience 0.2 r
+    [ "$status" -ne 0 ] || fail "it ended well"
+    expect_output "^waiting for the sidecar's first report in .*r/tasks.json"
+    [[ $stderr == *'no report for'* ]] || fail "$stderr"
+}
+
 @test "not on a terminal: a line a change, until the run has finished" {
     report running 3
     attune top --interval 0.05 r >lines 3>&- &

@@ -64,6 +64,7 @@ has_papi() { attune info | grep -q 'counters: PAPI ' || skip "$(attune info | gr
     expect_status 0
     jq -es '[.[] | select(.unavailable == "perf::NO-SUCH-EVENT")] | length == 1 and (.[0].reason | length > 0)' q/counters/node-0000.jsonl
     jq -es '[.[] | select(.unavailable == "nosuch:::event")][0].reason | test("without the component")' q/counters/node-0000.jsonl
+    grep -q 'warning: counters: no perf::NO-SUCH-EVENT: .' q/attuned.log
     run --separate-stderr attune run --counters on,,x -- touch ran
     expect_status 125
     expect_one_line 'counters: an empty name'
