@@ -8,8 +8,8 @@ PREFIX ?= /usr/local
 
 help:
 	@echo 'make demo        build attune, tune modelled and real collectives with it (no GPU needed)'
-	@echo 'make check       unit and system tests, also with address and undefined-behaviour checks'
-	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, long runs'
+	@echo 'make check       unit and system tests; those without MPI also with ASan and UBSan'
+	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, MPI under ASan, the proof, long runs, Slurm'
 	@echo 'make test-slurm  jobs on clusters of virtual nodes with a real Slurm (FULL=1: 50 runs in a row)'
 	@echo 'make prove       the fence: model checker and simulation (FULL=1: 10^6 schedules)'
 	@echo 'make fault       real processes killed and stopped at every step (FULL=1: 20 times each)'
