@@ -1,6 +1,7 @@
 #include "fabric/plugin.h"
 
 #include "fabric/error.h"
+#include "fabric/plugin_file.h"
 #include "fabric/plugin_old.h"
 #include "fabric/version.h"
 
@@ -29,6 +30,8 @@ typedef struct att_plugin {
     const char *variable; /* "NCCL_TUNER_PLUGIN" */
     const char *stem;     /* of its symbols: "ncclTunerPlugin_v" */
     const att_abi_t *abis;
+    int net_since; /* NCCL that takes it from the net plugin's file when it has none; 0: none does
+                    */
     att_plugin_state_t state;
     void *library;
     const void *symbol;
@@ -46,47 +49,15 @@ static const att_abi_t env_abis[] = {{2, 23007}, {1, 22807}, {0, 0}};
 static att_plugin_t tuner = {.kind = "tuner",
                              .variable = "NCCL_TUNER_PLUGIN",
                              .stem = "ncclTunerPlugin_v",
-                             .abis = tuner_abis};
+                             .abis = tuner_abis,
+                             .net_since = 22105};
 static att_plugin_t profiler = {.kind = "profiler",
                                 .variable = "NCCL_PROFILER_PLUGIN",
                                 .stem = "ncclProfiler_v",
-                                .abis = profiler_abis};
+                                .abis = profiler_abis,
+                                .net_since = 22803};
 static att_plugin_t environment = {
     .kind = "env", .variable = "NCCL_ENV_PLUGIN", .stem = "ncclEnvPlugin_v", .abis = env_abis};
-
-static void *open_library(const char *name)
-{
-    if (strncasecmp(name, "STATIC_PLUGIN", strlen(name)) == 0)
-        name = NULL;
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        att_fabric_info("%s", dlerror());
-    return library;
-}
-
-/* Only a bare word is also tried as a part of a library's name. */
-static bool is_word(const char *name)
-{
-    size_t length = strlen(name);
-    bool library = !strncmp(name, "lib", 3) && length >= 3 && !strcmp(name + length - 3, ".so");
-    return !strchr(name, '/') && !library;
-}
-
-static void *find_library(const att_plugin_t *plugin, const char *name)
-{
-    char file[256];
-    if (!name || !*name) {
-        snprintf(file, sizeof file, "libnccl-%s.so", plugin->kind);
-        return open_library(file);
-    }
-    snprintf(file, sizeof file, "%.254s", name); /* NCCL's own limit */
-    void *library = open_library(file);
-    if (!library && is_word(name)) {
-        snprintf(file, sizeof file, "libnccl-%s-%.200s.so", plugin->kind, name);
-        library = open_library(file);
-    }
-    return library;
-}
 
 static void load(att_plugin_t *plugin, const char *name)
 {
@@ -98,7 +69,11 @@ static void load(att_plugin_t *plugin, const char *name)
         return; /* it does not know this kind */
     if (name && !strcasecmp(name, "none"))
         return;
-    plugin->library = find_library(plugin, name);
+    plugin->library = att_plugin_find(plugin->kind, name);
+    if (!plugin->library && plugin->net_since && att_fabric_version() >= plugin->net_since) {
+        plugin->library = att_plugin_net_library(att_plugin_getenv("NCCL_NET_PLUGIN"));
+        name = plugin->library ? "the net plugin" : name;
+    }
     if (!plugin->library) {
         if (name)
             att_fabric_info("%s: cannot load %s", plugin->variable, name);
@@ -127,6 +102,7 @@ static void load(att_plugin_t *plugin, const char *name)
 static const void *acquire(att_plugin_t *plugin, int *abi)
 {
     const char *name = att_plugin_getenv(plugin->variable);
+    att_plugin_net_load(att_plugin_getenv("NCCL_NET_PLUGIN"));
     pthread_mutex_lock(&mutex);
     if (plugin->state == PLUGIN_READY)
         load(plugin, name);

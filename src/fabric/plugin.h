@@ -2,9 +2,11 @@
  * plugin: the tuner, profiler and env plugins of this process, loaded and closed as NCCL does.
  *
  * NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN: a path as given, else libnccl-<kind>-<word>.so;
- * unset: libnccl-<kind>.so; "STATIC_PLUGIN" (or a beginning of it): the program itself; "none". The
- * newest symbol that this version knows wins (tuner v6 to v2, profiler v6 to v4, env v2, v1). A library is closed with the last communicator
- * that used it; a failed load is not tried again. NCCL_ENV_PLUGIN is read once, at the first call.
+ * unset: libnccl-<kind>.so; "STATIC_PLUGIN" (or a beginning of it): the program itself; "none".
+ * Where there is no such file: the net plugin's (fabric/plugin_file.h). The newest symbol that this
+ * version knows wins (tuner v6 to v2, profiler v6 to v4, env v2, v1). A library is closed with the
+ * last communicator that used it; a failed load is not tried again. NCCL_ENV_PLUGIN is read once, at
+ * the first call.
  */
 #ifndef ATT_FABRIC_PLUGIN_H
 #define ATT_FABRIC_PLUGIN_H

@@ -5,8 +5,10 @@
 #include "hook/abi/tuner_v3.h"
 #include "hook/abi/tuner_v4.h"
 #include "hook/abi/tuner_v6.h"
+#include "hook/chain_library.h"
 #include "hook/chain_profiler.h"
 #include "hook/hook.h"
+#include "hook/library.h"
 #include "hook/tuner.h"
 
 #include <dlfcn.h>
@@ -36,35 +38,6 @@ typedef struct link {
     bool dropped; /* their init failed */
 } link_t;
 
-void *att_chain_open(const char *value, const char *stem)
-{
-    char file[256];
-    size_t length = strlen(value);
-    if (length == 0 || strcasecmp(value, "none") == 0)
-        return NULL;
-    void *library = strncasecmp(value, "STATIC_PLUGIN", length) == 0
-                        ? dlopen(NULL, RTLD_NOW | RTLD_LOCAL)
-                        : dlopen(value, RTLD_NOW | RTLD_LOCAL);
-    bool named = strchr(value, '/') != NULL || (strncmp(value, "lib", 3) == 0 && length > 3 &&
-                                                strcmp(value + length - 3, ".so") == 0);
-    if (library == NULL && !named) {
-        snprintf(file, sizeof file, "lib%s-%.200s.so", stem, value);
-        library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    }
-    return library;
-}
-
-void *att_chain_net_library(void)
-{
-    const char *name = getenv("NCCL_NET_PLUGIN");
-    char file[256];
-    if (name == NULL || name[0] == '\0')
-        return dlopen("libnccl-net.so", RTLD_NOW | RTLD_NOLOAD);
-    void *library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
-    snprintf(file, sizeof file, "libnccl-net-%.200s.so", name);
-    return library != NULL ? library : dlopen(file, RTLD_NOW | RTLD_NOLOAD);
-}
-
 /* Newest symbol that this NCCL would look for; attune's own is none. */
 static bool take_symbol(void *library, uint32_t newest)
 {
@@ -90,6 +63,12 @@ static bool take_symbol(void *library, uint32_t newest)
     return false;
 }
 
+/* Attune itself under the name of another. */
+static bool is_own(void *library)
+{
+    return library != NULL && dlsym(library, "ncclTunerPlugin_v6") == &ncclTunerPlugin_v6;
+}
+
 static void look(void)
 {
     const char *value = getenv("ATTUNE_CHAIN_TUNER");
@@ -97,10 +76,17 @@ static void look(void)
     const char *where = asked ? value : "libnccl-tuner.so";
     if (asked && strcasecmp(value, "none") == 0)
         return;
-    bool found = take_symbol(att_chain_open(where, "nccl-tuner"), first_start->abi);
-    if (!found && !asked) {
+    void *library = att_chain_open(where, "nccl-tuner");
+    bool found = take_symbol(library, first_start->abi);
+    if (!found && (library == NULL || is_own(library))) {
         where = "the net plugin";
-        found = take_symbol(att_chain_net_library(), first_start->abi);
+        found = take_symbol(att_chain_net_library(att_library_version(first_start->logger)),
+                            first_start->abi);
+        if (found && asked)
+            att_hook_say(first_start->logger,
+                         "tuner %s cannot be loaded: as NCCL does, the net "
+                         "plugin is asked for one",
+                         value);
     }
     if (found)
         att_hook_say(first_start->logger,

@@ -2,9 +2,10 @@
  * chain: the tuner that NCCL would have loaded without attune. It is asked first; its answer is
  * what "keep" means, so the baseline of every comparison and the fallback.
  *
- * Which one: ATTUNE_CHAIN_TUNER (attune run puts the user's NCCL_TUNER_PLUGIN there), found as NCCL
- * finds it (src/plugin/plugin_open.cc); unset: libnccl-tuner.so, then the net plugin's library when
- * that is loaded and has a tuner; "none": none. Loaded once a process, never closed.
+ * Which one: ATTUNE_CHAIN_TUNER (attune run puts the user's NCCL_TUNER_PLUGIN there), unset
+ * libnccl-tuner.so; when there is no such file, the net plugin's library (hook/chain_library.h);
+ * "none": none. A file without a tuner for this NCCL ends the search, as in NCCL. Loaded once a
+ * process, never closed.
  *
  * The ABI files call these. Without another tuner they are att_tuner_* (hook/tuner.h) behind one
  * branch, and the context is the same; with one, every context of the process is a link to both.
@@ -45,11 +46,5 @@ int att_chain_finalize(void *context);
 /* ABI 2 (NCCL 2.21), where attune answers nothing: the other's answer alone. */
 int att_chain_decide_v2(void *context, int collective, size_t bytes, int collnet, int nvls,
                         int pipe_ops, int *algorithm, int *protocol, int *channels);
-
-/* A library as NCCL finds it: `value` as given, then lib<stem>-<value>.so when that is a bare word;
- * NULL when there is none. stem as "nccl-tuner". */
-void *att_chain_open(const char *value, const char *stem);
-/* The net plugin's library when NCCL has loaded it; NULL. */
-void *att_chain_net_library(void);
 
 #endif

@@ -3,9 +3,10 @@
 #include "base/log.h"
 #include "hook/abi/profiler_v4.h"
 #include "hook/abi/profiler_v6.h"
-#include "hook/chain.h"
+#include "hook/chain_library.h"
 #include "hook/handle.h"
 #include "hook/hook.h"
+#include "hook/library.h"
 #include "hook/profiler.h"
 
 #include <dlfcn.h>
@@ -35,7 +36,9 @@ enum {
     CE = 7 << 12,
     BELOW = PROXY_OP | PROXY_STEP | KERNEL_CH | NET
 };
+#define NEWEST_OF_4 NET
 #define NEWEST_OF_5 KERNEL_LAUNCH
+#define FROM_NET    22803 /* NCCL that takes a profiler from its net plugin */
 
 _Atomic bool att_chain_profiles;
 
@@ -59,6 +62,7 @@ typedef struct link {
     masks_t *masks;
     _Atomic bool open;
     bool dropped;
+    uint32_t abi; /* NCCL's */
     struct link *next_free;
 } link_t;
 
@@ -131,31 +135,52 @@ static masks_t *masks_of(int *real)
     return &masks[count];
 }
 
+/* Newest symbol that this NCCL would look for, from 4 on; attune's own is none. */
+static bool take_symbol(void *library, uint32_t newest)
+{
+    const void *own[] = {[4] = &ncclProfiler_v4, [5] = &ncclProfiler_v5, [6] = &ncclProfiler_v6};
+    for (uint32_t abi = newest; library != NULL && abi >= 4; abi--) {
+        char name[32];
+        snprintf(name, sizeof name, "ncclProfiler_v%u", abi);
+        const void *symbol = dlsym(library, name);
+        if (symbol != NULL && symbol != own[abi]) {
+            other.symbol = symbol;
+            other.abi = abi;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_own(void *library)
+{
+    return library != NULL && dlsym(library, "ncclProfiler_v6") == &ncclProfiler_v6;
+}
+
 static void look(const att_profiler_start_t *start)
 {
     const char *value = getenv("ATTUNE_CHAIN_PROFILER");
     bool asked = value != NULL && value[0] != '\0';
-    void *library = att_chain_open(asked ? value : "libnccl-profiler.so", "nccl-profiler");
-    const void *own[] = {[4] = &ncclProfiler_v4, [5] = &ncclProfiler_v5, [6] = &ncclProfiler_v6};
-    for (uint32_t abi = start->abi; library != NULL && abi >= 4 && other.abi == 0; abi--) {
-        char name[32];
-        snprintf(name, sizeof name, "ncclProfiler_v%u", abi);
-        const void *symbol = dlsym(library, name);
-        /* 5 and 6 share their shapes, 4 does not. */
-        if (symbol != NULL && symbol != own[abi] && (abi == start->abi || abi == 5)) {
-            other.symbol = symbol;
-            other.abi = abi;
-        }
+    const char *where = asked ? value : "libnccl-profiler.so";
+    if (asked && strcasecmp(value, "none") == 0)
+        return;
+    void *library = att_chain_open(where, "nccl-profiler");
+    bool found = take_symbol(library, start->abi);
+    uint32_t version = att_library_version(start->logger);
+    if (!found && (library == NULL || is_own(library)) && start->abi >= 5 &&
+        (version == 0 || version >= FROM_NET)) {
+        where = "the net plugin";
+        found = take_symbol(att_chain_net_library(version), start->abi);
     }
-    if (other.abi != 0)
+    if (found)
         att_hook_say(start->logger, "profiler %s (%s, ncclProfiler_v%u) gets its events as well",
-                     other.v6->name, asked ? value : "libnccl-profiler.so", other.abi);
-    else if (asked && strcasecmp(value, "none") != 0)
+                     other.v6->name, where, other.abi);
+    else if (asked)
         att_hook_say(start->logger,
-                     "profiler %s gets no events: it cannot be loaded, or has no "
-                     "ncclProfiler_v%u%s",
-                     value, start->abi, start->abi == 6 ? " or v5" : "");
-    atomic_store(&att_chain_profiles, other.abi != 0);
+                     "profiler %s gets no events: it cannot be loaded, or has no ncclProfiler_v4"
+                     "%s for this NCCL",
+                     value, start->abi > 4 ? " or newer" : "");
+    atomic_store(&att_chain_profiles, found);
 }
 
 static int init_theirs(link_t *link, const att_profiler_start_t *s)
@@ -180,6 +205,7 @@ static link_t *take_link(const att_profiler_start_t *start)
     if (link != NULL) {
         link->masks = m;
         link->theirs = NULL;
+        link->abi = start->abi;
         link->dropped = false;
     }
     return link;
@@ -202,8 +228,7 @@ int att_chain_profiler_init(void **context, const att_profiler_start_t *start)
     *context = link;
     if (link == NULL)
         return ATT_NCCL_SUCCESS;
-    bool fits = other.abi == start->abi || (other.abi == 5 && start->abi == 6);
-    if (!fits || init_theirs(link, start) != ATT_NCCL_SUCCESS) {
+    if (other.abi > start->abi || init_theirs(link, start) != ATT_NCCL_SUCCESS) {
         link->dropped = true;
         att_log(ATT_LOG_WARN, "profiler %s failed to start: it gets no events of this communicator",
                 other.v6->name);
@@ -240,14 +265,30 @@ static int bits_of(uint64_t type)
 
 static bool asked_for(const link_t *link, uint64_t type)
 {
-    return !link->dropped && (other.abi != 5 || type <= NEWEST_OF_5) &&
+    static const uint64_t newest[] = {[4] = NEWEST_OF_4, [5] = NEWEST_OF_5, [6] = UINT64_MAX};
+    return !link->dropped && type <= newest[other.abi] &&
            (__atomic_load_n(&link->masks->theirs, __ATOMIC_RELAXED) & bits_of(type)) != 0;
 }
 
-static int begin_theirs(const link_t *link, void **handle, void *event)
+/* As NCCL does (src/plugin/profiler/profiler_v4.cc of 2.30): every member lies where it lay, and
+ * what hangs below an API call since ABI 5 hung below the group. */
+_Static_assert(offsetof(att_event_v4_t, whole) == offsetof(att_event_v5_t, whole), "one layout");
+static int begin_older(const link_t *link, void **handle, const att_chain_event_t *e)
 {
-    return other.abi == 4 ? other.v4->start_event(link->theirs, handle, event)
-                          : other.v6->start_event(link->theirs, handle, event);
+    const att_event_v5_t *event = e->event;
+    att_event_v4_t older = {.type = (uint8_t)event->type,
+                            .parent = e->group != NULL ? *e->group : *e->parent,
+                            .rank = event->rank};
+    memcpy(older.whole, event->whole, sizeof older.whole);
+    return other.v4->start_event(link->theirs, handle, &older);
+}
+
+static int begin_theirs(const link_t *link, void **handle, const att_chain_event_t *e)
+{
+    if (other.abi != 4)
+        return other.v6->start_event(link->theirs, handle, e->event);
+    return link->abi == 4 ? other.v4->start_event(link->theirs, handle, e->event)
+                          : begin_older(link, handle, e);
 }
 
 int att_chain_profiler_begin(const att_chain_event_t *e)
@@ -264,7 +305,7 @@ int att_chain_profiler_begin(const att_chain_event_t *e)
         *e->parent = parents.theirs;
         if (e->group != NULL)
             *e->group = groups.theirs;
-        begin_theirs(link, &handles.theirs, e->event);
+        begin_theirs(link, &handles.theirs, e);
     }
     *e->parent = parents.ours;
     if (e->group != NULL)

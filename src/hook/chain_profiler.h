@@ -1,10 +1,11 @@
 /*
  * chain profiler: the profiler that NCCL would have loaded without attune (ATTUNE_CHAIN_PROFILER,
- * to which attune run moves the user's NCCL_PROFILER_PLUGIN; unset: libnccl-profiler.so). It gets
- * every event that it asked for, with its own handles as parents, beside attune's half.
+ * to which attune run moves the user's NCCL_PROFILER_PLUGIN; unset: libnccl-profiler.so; where there
+ * is no such file, since NCCL 2.28.3 the net plugin's library). It gets every event that it asked
+ * for, with its own handles as parents, beside attune's half.
  *
- * It must have the ABI that NCCL and attune speak (version 5 also behind 6). Each half has an event
- * mask of its own; NCCL's is both. NCCL gets a ticket for an event that both may have a handle for:
+ * Its ABI is the newest that both it and NCCL know, from 4 on: an older one gets the events that its
+ * ABI has, as NCCL wraps it. Each half has an event mask of its own; NCCL's is both. NCCL gets a ticket for an event that both may have a handle for:
  * a value that names an entry of a ring, recognised by its number, so that a late or repeated
  * callback finds nothing instead of another event.
  *

@@ -1,7 +1,8 @@
 /*
  * A tuner of somebody else: Ring/LL on 2 channels, with ABI 6 in chunks of 4096 bytes: slow.
  * Appends one line for each communicator to the file STUB_LOG: the questions it was asked.
- * STUB_FAIL=init has its init fail.
+ * STUB_FAIL=init has its init fail. With STUB_NET it is also what NCCL looks for in a net plugin, of
+ * a version that all know; nobody calls it.
  */
 #include "attune/setting.h"
 #include "hook/abi/tuner_v3.h"
@@ -94,4 +95,8 @@ static int get_chunk_size(void *context, int collective, size_t bytes, int algor
 
 __attribute__((visibility("default")))
 const att_tuner_v6_t ncclTunerPlugin_v6 = {"stub", init, get_coll_info, end, get_chunk_size};
+#endif
+
+#ifdef STUB_NET
+__attribute__((visibility("default"))) const char *const ncclNetPlugin_v8 = "stub";
 #endif
