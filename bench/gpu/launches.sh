@@ -5,6 +5,7 @@
 #   idle      with the hook, no sidecar
 #   observe   under attune run --observe: counted and timed
 #   trace     under attune run --observe --trace on: every call recorded
+#   settled   under attune run --apply, with what a run of TUNE_SECONDS before the launches found
 #
 #   bench/gpu/launches.sh [--fabric]
 #
@@ -13,9 +14,10 @@
 #
 #   --fabric    on the host fabric instead of GPUs
 #
-# KINDS            of the four ("unhooked idle")
+# KINDS            of the five ("unhooked idle")
 # ATTUNE_NCCL_LIB  NCCL to run on (without --fabric); ATTUNE_BUILD the build folder (build/release)
-# LAUNCHES         of each kind (15); SIZES (8,64K,1M,64M); ITERATIONS (500); RANKS (4)
+# LAUNCHES         of each kind (15); SIZES (8,64K,1M,64M); RANKS (4); TUNE_SECONDS (30)
+# ITERATIONS       timed calls of each size (500), ROUNDS times a launch (1): the median counts
 # OUT              folder of the raw lines, launches.txt (build/launches)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -43,10 +45,20 @@ raw=$out/launches.txt
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 hook=$ATTUNE_BUILD/lib/libattune-nccl.so
-bench=(attune bench allreduce --size-list "$sizes" -t "$ranks" -w 20 -n "${ITERATIONS:-500}" -c 0
-    --place out)
+calls=(attune bench allreduce --size-list "$sizes" -t "$ranks" -w 20 -c 0 --place out)
+bench=("${calls[@]}" -n "${ITERATIONS:-500}" --rounds "${ROUNDS:-1}")
 read -ra kinds <<<"${KINDS:-unhooked idle}"
 
+if [[ " ${kinds[*]} " == *" settled "* ]]; then
+    tune=${TUNE_SECONDS:-30}
+    if ! timeout -k 5 $((tune + 60)) attune run --quiet --max-cost 0 --run-dir "$scratch/tuned" -- \
+        "${calls[@]}" -n 50 --time "$tune" >"$scratch/output" 2>"$scratch/errors"; then
+        echo "the run that tunes failed:" >&2
+        tail -n 5 "$scratch/output" "$scratch/errors" >&2
+        exit 1
+    fi
+    cp "$scratch/tuned/summary.json" "$out/tuned.json"
+fi
 echo "# kind launch bytes us" >"$raw"
 for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
     for kind in "${kinds[@]}"; do
@@ -59,6 +71,10 @@ for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
         observe) launch=(attune run --quiet --observe --run-dir "$scratch/$i" -- "${bench[@]}") ;;
         trace)
             launch=(attune run --quiet --observe --trace on --run-dir "$scratch/t$i" --
+                "${bench[@]}")
+            ;;
+        settled)
+            launch=(attune run --quiet --apply "$scratch/tuned" --run-dir "$scratch/s$i" --
                 "${bench[@]}")
             ;;
         *) echo "KINDS: unknown kind '$kind'" >&2 && exit 2 ;;
@@ -75,11 +91,14 @@ done
 python3 - "$raw" "${kinds[@]}" <<'PYTHON'
 import collections, math, statistics, sys
 raw, kinds = sys.argv[1], sys.argv[2:]
-us = collections.defaultdict(dict)
+rounds = collections.defaultdict(list)
 for line in open(raw):
     if not line.startswith("#"):
         kind, launch, size, value = line.split()
-        us[int(size), kind][int(launch)] = float(value)
+        rounds[int(size), kind, int(launch)].append(float(value))
+us = collections.defaultdict(dict)
+for (size, kind, launch), values in rounds.items():
+    us[size, kind][launch] = statistics.median(values)
 print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} {'launches':>8}")
 for size in sorted({size for size, _ in us}):
     first = us[size, kinds[0]]
