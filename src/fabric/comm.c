@@ -180,6 +180,20 @@ static ncclResult_t check_nodes(struct ncclComm *comm, const att_model_setup_t *
     return ncclSuccess;
 }
 
+/* NCCL's line for each connection (transport/p2p.cc, shm.cc): which way the model's ring goes. */
+static void say_transport(const struct ncclComm *comm, const att_comm_wish_t *wish)
+{
+    const struct att_surface *surface = comm->decider.surface;
+    const att_surface_info_t *info = att_surface_info(surface);
+    int transport = comm->decider.transport, next = (wish->rank + 1) % wish->ranks;
+    if (transport == ATT_TRANSPORT_KEEP)
+        transport =
+            att_surface_default(surface, info->tasks[0].collective, info->tasks[0].bytes).transport;
+    for (int i = 0; transport != ATT_TRANSPORT_KEEP && i < comm->decider.channels; i++)
+        att_fabric_info("Channel %02d/0 : %d[0] -> %d[0] via %s/model", i, wish->rank, next,
+                        transport == ATT_TRANSPORT_P2P ? "P2P" : "SHM");
+}
+
 static ncclResult_t create(struct ncclComm *comm, const att_comm_wish_t *wish)
 {
     att_fabric_mode_t mode;
@@ -218,6 +232,8 @@ static ncclResult_t create(struct ncclComm *comm, const att_comm_wish_t *wish)
     att_team_open(&comm->team, &comm->arena, setup ? &comm->model : NULL);
     comm->opened_team = true;
     att_report_created(wish->ranks, mode, setup);
+    if (setup && wish->ranks > 1)
+        say_transport(comm, wish);
     att_fabric_info(
         "comm %p rank %d nranks %d nNodes %d commId 0x%llx %d coll channels - Init COMPLETE",
         (void *)comm, wish->rank, wish->ranks, comm->nodes, (unsigned long long)comm->hash,
