@@ -1,5 +1,6 @@
 #!/bin/bash
-# PyTorch training with attune, and nccl-tests under attune run, on one GPU with four processes.
+# PyTorch training with attune, and nccl-tests under attune run, on one GPU with four processes, or with
+# DEVICES=own on several GPUs, one process each.
 #
 #   bench/gpu/pytorch.sh STEP [--dry]
 #
@@ -19,7 +20,9 @@
 # ATTUNE_NCCL_LIB  NCCL 2.30.3 or later (several ranks on one GPU), preloaded into PyTorch
 # NCCL_TESTS_DIR   folder of nccl-tests built with MPI=1 (all_reduce_perf, ...)
 # ATTUNE_BUILD     build folder, made when attune is not in it (build/gpu)
-# LAUNCHES         of each kind (10); STEPS of a training launch (300); RANKS (4)
+# DEVICES          shared (default): all ranks on GPU 0, under MPS; own: one GPU a rank
+# LAUNCHES         of each kind (10); STEPS of a training launch (300); RANKS (4, or with own all GPUs)
+# MASTER_PORT      of torchrun (a free one for each launch)
 # LIMIT_SECONDS    for one step (560); LAUNCH_SECONDS for one launch (150)
 # OUT              runs.jsonl, tests.txt, report.txt, failed.log, build.log (build/pytorch)
 set -u
@@ -33,16 +36,21 @@ out=${OUT:-$root/build/pytorch}
 mkdir -p "$out" || exit 1
 runs=$out/runs.jsonl
 began=$SECONDS limit=${LIMIT_SECONDS:-560} each=${LAUNCH_SECONDS:-150}
-launches=${LAUNCHES:-10} ranks=${RANKS:-4} steps=${STEPS:-300}
+launches=${LAUNCHES:-10} ranks=${RANKS:-4} steps=${STEPS:-300} devices=${DEVICES:-shared}
+case $devices in
+shared) ;;
+own) ranks=${RANKS:-$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')} ;;
+*) echo "DEVICES is shared or own, not '$devices'" >&2 && exit 2 ;;
+esac
 . "$root/bench/gpu/machine.sh"
 export PATH=$ATTUNE_BUILD/bin:$PATH
 hook=$ATTUNE_BUILD/lib/libattune-nccl.so
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"; stop_mps' EXIT
+trap 'stop_mps; rm -rf "$scratch"' EXIT # its pipes are in there
 mps=no
 
 start_mps() {
-    [ $dry = no ] && [ $mps = no ] || return 0
+    [ $dry = no ] && [ $mps = no ] && [ $devices = shared ] || return 0
     command -v nvidia-cuda-mps-control >/dev/null || { echo "no nvidia-cuda-mps-control" >&2; exit 1; }
     export CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps-log
     mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
@@ -59,12 +67,20 @@ need_parts() {
     elif [ ! -r "${ATTUNE_NCCL_LIB:-}" ] && [ "$step" != sockets ]; then
         echo "ATTUNE_NCCL_LIB must name an NCCL of 2.30.3 or later" >&2
         exit 2
+    elif [ "$devices" = own ] && [ "$ranks" -lt 2 ]; then
+        echo "DEVICES=own needs two GPUs or more" >&2
+        exit 2
     fi
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 # program CASE: the words that train; the same for every kind.
 program() {
-    local script=$root/examples/pytorch/ddp.py more=(--device 0 --steps "$steps")
+    local script=$root/examples/pytorch/ddp.py more=(--steps "$steps")
+    [ "$devices" = own ] || more+=(--device 0)
     if [ $dry = yes ]; then
         words=(python3 "$root/bench/gpu/pytorch_dry.py" --library "$ATTUNE_NCCL_LIB" --ranks 2
             --steps "$steps")
@@ -76,7 +92,7 @@ program() {
     graph) more+=(--graph) ;;
     fsdp) script=$root/examples/pytorch/fsdp.py ;;
     esac
-    words=(torchrun --nproc-per-node "$ranks" --master-port 29511)
+    words=(torchrun --nproc-per-node "$ranks" --master-port "${MASTER_PORT:-$(free_port)}")
     if [ "$1" = sockets ]; then
         words+=(--no-python bash -c 'NCCL_HOSTID=rank$LOCAL_RANK exec python3 "$@"' train)
     fi
@@ -87,11 +103,14 @@ program() {
 surroundings() {
     export PYTHONPATH=$root/examples/pytorch NCCL_RUNTIME_CONNECT=0 CUBLAS_WORKSPACE_CONFIG=:4096:8
     [ $dry = yes ] && return
-    export NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=${NCCL_MAX_CTAS:-8}
+    export NCCL_NVLS_ENABLE=0
     if [ "$1" = sockets ]; then
         export NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_SOCKET_IFNAME=${NCCL_SOCKET_IFNAME:-lo}
     else
-        export NCCL_MULTI_RANK_GPU_ENABLE=1 LD_PRELOAD=$ATTUNE_NCCL_LIB
+        export LD_PRELOAD=$ATTUNE_NCCL_LIB
+    fi
+    if [ "$devices" = shared ]; then # the kernels of all ranks must fit
+        export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=${NCCL_MAX_CTAS:-8}
     fi
 }
 
@@ -171,13 +190,14 @@ nccl_tests() {
             if [ $dry = yes ]; then
                 words=(attune bench "${name//_/}" -t 2 -b 64K -e 256K -f 4 -n 50)
             else
-                words=(mpirun --allow-run-as-root -n "$ranks" --oversubscribe "$NCCL_TESTS_DIR/${name}_perf"
+                words=(mpirun --allow-run-as-root -n "$ranks" --oversubscribe --bind-to none "$NCCL_TESTS_DIR/${name}_perf"
                     -g 1 -t 1 -b 1M -e 64M -f 4 -n 400 -w 20)
             fi
             how=()
             [ $kind = default ] || how=(attune run --quiet --run-dir "$scratch/$name" --)
             if ! (surroundings nccl-tests && unset LD_PRELOAD &&
-                export NCCL_TESTS_DEVICE=0 LD_LIBRARY_PATH="$(dirname "$ATTUNE_NCCL_LIB"):${LD_LIBRARY_PATH:-}" &&
+                { [ "$devices" = own ] || export NCCL_TESTS_DEVICE=0; } &&
+                export LD_LIBRARY_PATH="$(dirname "$ATTUNE_NCCL_LIB"):${LD_LIBRARY_PATH:-}" &&
                 exec timeout -k 10 100 "${how[@]}" "${words[@]}") >"$scratch/table" 2>"$scratch/log"; then
                 cat "$scratch/table" "$scratch/log" >"$out/failed.log"
                 echo "$name, $kind failed; see $out/failed.log" >&2

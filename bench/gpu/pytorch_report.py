@@ -30,16 +30,37 @@ def loss_difference(run, other):
     return max(abs(a - b) / max(abs(b), 1e-30) for a, b in pairs)
 
 
-def main(folder):
-    failed, settled = False, []
+class Verdicts:
+    """Prints a line each; `failed` once one was bad."""
 
-    def verdict(good, text):
-        nonlocal failed
-        failed |= not good
+    def __init__(self):
+        self.failed = False
+
+    def __call__(self, good, text):
+        self.failed |= not good
         print(f"{'PASSED' if good else 'FAILED'}  {text}")
 
-    cases = {}
-    path = os.path.join(folder, "runs.jsonl")
+
+def nccl_tests(path, verdict):
+    """The table of a tests.txt (name, kind, bytes or "wrong", value a line); False when there is none."""
+    rows = {}
+    for line in open(path) if os.path.exists(path) else []:
+        name, kind, size, value = line.split()
+        rows.setdefault((name, size), {})[kind] = value
+    if rows:
+        print(f"\nnccl-tests: algorithm bandwidth, GB/s\n{'':>15} {'bytes':>10} {'NCCL':>9} {'tuned':>9}")
+    for (name, size), kinds in rows.items():
+        if size != "wrong":
+            print(f"{name:>15} {size:>10} {kinds.get('default', '-'):>9} {kinds.get('tuned', '-'):>9}")
+    for (name, size), kinds in rows.items():
+        if size == "wrong":
+            verdict(set(kinds.values()) == {"0"} and len(kinds) == 2, f"nccl-tests: {name}: data right")
+    return bool(rows)
+
+
+def training(path, verdict):
+    """The tables of a runs.jsonl; False when there is none."""
+    settled, cases = [], {}
     for line in open(path) if os.path.exists(path) else []:
         run = json.loads(line)
         cases.setdefault(run["case"], {}).setdefault(run["kind"], {})[run["launch"]] = run
@@ -77,21 +98,17 @@ def main(folder):
     if settled:
         print()
         verdict(max(settled) > 1.05, f"one of DDP and FSDP settles above 1.05 ({max(settled):.4f})")
-    path = os.path.join(folder, "tests.txt")
-    rows = {}
-    for line in open(path) if os.path.exists(path) else []:
-        name, kind, size, value = line.split()
-        rows.setdefault((name, size), {})[kind] = value
-    if rows:
-        print(f"\nnccl-tests: algorithm bandwidth, GB/s\n{'':>15} {'bytes':>10} {'NCCL':>9} {'tuned':>9}")
-    for (name, size), kinds in rows.items():
-        print(f"{name:>15} {size:>10} {kinds.get('default', '-'):>9} {kinds.get('tuned', '-'):>9}")
-        if size == "wrong":
-            verdict(set(kinds.values()) == {"0"} and len(kinds) == 2, f"{name}: data right")
-    if not cases and not rows:
+    return bool(cases)
+
+
+def main(folder):
+    verdict = Verdicts()
+    found = training(os.path.join(folder, "runs.jsonl"), verdict)
+    found |= nccl_tests(os.path.join(folder, "tests.txt"), verdict)
+    if not found:
         print("nothing was measured yet")
         return 1
-    return 1 if failed else 0
+    return 1 if verdict.failed else 0
 
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ def main():
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     optimizer.zero_grad(set_to_none=True)
-    with torch.cuda.graph(graph, stream=stream):
+    # Other threads (NCCL's watchdog) may ask events meanwhile.
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         held_loss = loss_of(model, held)
         held_loss.backward()
 

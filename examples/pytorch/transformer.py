@@ -59,6 +59,7 @@ def start(options):
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # every buffer is written first
     dist.init_process_group("nccl")
     return torch.device("cuda", device)
 
