@@ -56,6 +56,8 @@ static json_t *task_json(const att_task_row_t *row, const json_t *raw)
                   (json_int_t)row->switches, "lost_s", row->lost_us * 1e-6, "default",
                   side_json(row, &row->native), "tuned", side_json(row, &row->tuned), "speedup",
                   strcmp(verdict, "open") == 0 ? json_null() : positive(speedup));
+    char warning[ATT_TASK_WARNING];
+    json_object_set_new(task, "warning", json_string(att_task_row_warning(row, warning)));
     static const char *const more[] = {"gain_lower", "calls_seen", "aborts",
                                        "lost",       "disturbed",  "reduction"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)

@@ -49,14 +49,15 @@ static json_t *task_json(const att_task_row_t *row)
     double tuned = att_algorithm_gbs(row->bytes, row->tuned.median_us);
     double factor = att_bus_factor(row->collective, row->ranks);
     double speedup = native > 0 && tuned > 0 ? row->native.median_us / row->tuned.median_us : 0;
-    return json_pack("{s:s,s:I,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:b,s:s}", "collective",
+    char warning[ATT_TASK_WARNING];
+    return json_pack("{s:s,s:I,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:b,s:s,s:s}", "collective",
                      att_collective_name(row->collective), "bytes", (json_int_t)row->bytes,
                      "default_gbs", measured_json(native), "tuned_gbs", measured_json(tuned),
                      "default_busbw_gbs", measured_json(native * factor), "tuned_busbw_gbs",
                      measured_json(tuned * factor), "speedup", measured_json(speedup), "trials",
                      (json_int_t)row->trials, "calls", (json_int_t)row->calls, "setting",
                      setting_json(row->tuned.setting), "kept_default", (int)row->kept_default,
-                     "reason", row->reason);
+                     "reason", row->reason, "warning", att_task_row_warning(row, warning));
 }
 
 int att_summary_write(const att_summary_t *s, const char *path, att_error_t *error)
@@ -166,6 +167,9 @@ static void print_tasks(const att_tasks_t *tasks, FILE *out)
                 line.number[2], line.number[3], line.number[4], line.number[5], line.number[6]);
         if (line.reason[0] != '\0')
             fprintf(out, "  %-*s    %s\n", task, "", line.reason);
+        char warning[ATT_TASK_WARNING];
+        if (att_task_row_warning(&tasks->rows[i], warning)[0] != '\0')
+            fprintf(out, "  %-*s    %s\n", task, "", warning);
     }
 }
 

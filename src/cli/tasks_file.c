@@ -162,6 +162,38 @@ static int read_moment(const json_t *task, att_task_row_t *row, const place_t *o
     return rc;
 }
 
+static int read_disagreement(const json_t *task, att_task_row_t *row, const place_t *outer)
+{
+    place_t place = {.error = outer->error};
+    snprintf(place.text, sizeof place.text, "%.40s.disagreement", outer->text);
+    const json_t *object = json_object_get(task, "disagreement");
+    if (object == NULL)
+        return ATT_OK;
+    const json_t *collective = json_object_get(object, "collective_gain"),
+                 *step = json_object_get(object, "step_gain");
+    row->collective_gain = json_number_value(collective);
+    row->step_gain = json_number_value(step);
+    if (!json_is_number(collective) || !json_is_number(step) ||
+        !(row->collective_gain * row->step_gain < 0))
+        return malformed(&place, "collective_gain", "a gain and step_gain a loss, or the reverse");
+    char objective[16] = "";
+    int rc = read_text(object, "objective", objective, sizeof objective, &place);
+    row->step_objective = strcmp(objective, "step") == 0;
+    return rc;
+}
+
+const char *att_task_row_warning(const att_task_row_t *row, char text[ATT_TASK_WARNING])
+{
+    text[0] = '\0';
+    if (row->collective_gain == 0)
+        return text;
+    snprintf(text, ATT_TASK_WARNING, "warning: the collective is %.1f %% %s, its step %.1f %% %s%s",
+             100 * fabs(row->collective_gain), row->collective_gain > 0 ? "faster" : "slower",
+             100 * fabs(row->step_gain), row->step_gain > 0 ? "faster" : "slower",
+             row->step_objective ? "" : "; --objective step makes the step short");
+    return text;
+}
+
 static int read_row(const json_t *task, size_t index, att_task_row_t *row, att_error_t *error)
 {
     place_t place = {.error = error};
@@ -200,6 +232,8 @@ static int read_row(const json_t *task, size_t index, att_task_row_t *row, att_e
         rc = read_measured(task, "tuned", &row->tuned, &place);
     if (rc == ATT_OK)
         rc = read_moment(task, row, &place);
+    if (rc == ATT_OK)
+        rc = read_disagreement(task, row, &place);
     if (rc != ATT_OK)
         return rc;
     const json_t *kept = json_object_get(task, "kept_default");

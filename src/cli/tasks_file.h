@@ -35,7 +35,7 @@ typedef struct att_task_row {
     bool kept_default;
     char reason[192];
     uint64_t trials;
-    uint64_t calls;    /* spent in trials and comparisons */
+    uint64_t calls; /* spent in trials and comparisons */
     uint64_t switches;
     double lost_us;
     att_measured_t native; /* NCCL's choice */
@@ -43,6 +43,10 @@ typedef struct att_task_row {
     double now_us, now_age_s; /* median of the last samples, 0 = none; seconds since the last */
     int late_rank;            /* that keeps arriving last, -1 = nobody or not known */
     double late_us;           /* what the others wait for it */
+    bool step_objective;
+    double collective_gain,
+        step_gain; /* of the tuned setting, relative, where one is a gain and the
+                    * other a loss; both 0: they agree, or it is not known */
 } att_task_row_t;
 
 typedef struct att_tasks {
@@ -74,6 +78,10 @@ typedef struct att_tasks {
 /* Parse the bytes. -ATT_EINPUT: malformed (text has the place); -ATT_EVERSION: another version of
  * the format. Numbers are checked, texts are cut to the fields and rid of control characters. */
 int att_tasks_parse(const char *bytes, size_t length, att_tasks_t *tasks, att_error_t *error);
+/* One line about `row` that a reader must not miss: that the collective and its step disagree; ""
+ * when there is nothing. */
+#define ATT_TASK_WARNING 160
+const char *att_task_row_warning(const att_task_row_t *row, char text[ATT_TASK_WARNING]);
 /* Read and parse. -ATT_ENOENT when there is no file; the text begins with the path. */
 int att_tasks_read(const char *path, att_tasks_t *tasks, att_error_t *error);
 void att_tasks_free(att_tasks_t *tasks); /* NULL is fine */

@@ -5,6 +5,20 @@
 #define FEWEST 5    /* calls of each, for a median */
 #define MARGIN 0.02 /* gains and losses below it are noise */
 
+static int same_pair(att_setting_t a, att_setting_t b)
+{
+    return a.algorithm == b.algorithm && a.protocol == b.protocol;
+}
+
+int att_objective_side(att_setting_t native, att_setting_t winner, att_setting_t used)
+{
+    int is_native = same_pair(native, used) && native.channels == used.channels;
+    int exactly = winner.channels == 0 || winner.channels == used.channels;
+    int is_winner =
+        same_pair(winner, used) && (exactly || (!is_native && used.channels < winner.channels));
+    return is_native == is_winner ? -1 : is_winner;
+}
+
 void att_objective_add(att_objective_t *o, int winner, double collective_us, double step_us)
 {
     uint32_t n = o->count[winner];

@@ -7,6 +7,8 @@
 #ifndef ATT_CONTROL_OBJECTIVE_H
 #define ATT_CONTROL_OBJECTIVE_H
 
+#include "attune/setting.h"
+
 #include <stdint.h>
 
 #define ATT_OBJECTIVE_CALLS 32
@@ -15,6 +17,11 @@ typedef struct att_objective {
     uint32_t count[2]; /* 0: NCCL's choice, 1: the winner */
     double collective_us[2][ATT_OBJECTIVE_CALLS], step_us[2][ATT_OBJECTIVE_CALLS];
 } att_objective_t;
+
+/* Which one a call ran with, from what its event told: 0 NCCL's choice, 1 the winner, -1 not known
+ * (another one, or the two differ in the chunk alone, which no event tells). NCCL may have used
+ * fewer channels than the winner names, never more. */
+int att_objective_side(att_setting_t native, att_setting_t winner, att_setting_t used);
 
 /* One call; what is not above 0 is not known and not counted. The first ATT_OBJECTIVE_CALLS of each
  * setting count. */

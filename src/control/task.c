@@ -9,6 +9,7 @@
 #include "control/notes.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,12 +211,6 @@ static uint64_t watermark(const struct att_task *t)
     return low;
 }
 
-static int uses(att_setting_t setting, att_setting_t used)
-{
-    return setting.algorithm == used.algorithm && setting.protocol == used.protocol &&
-           (setting.channels == 0 || setting.channels == used.channels);
-}
-
 /* While winner and NCCL's choice run interleaved. */
 static void watch_objective(struct att_task *t, const att_source_sample_t *sample)
 {
@@ -223,9 +218,9 @@ static void watch_objective(struct att_task *t, const att_source_sample_t *sampl
     att_optimizer_status(t->optimizer, &status);
     if (status.phase != ATT_PHASE_GUARD)
         return;
-    int native = uses(t->source.native, sample->used), winner = uses(status.best, sample->used);
-    if (native != winner) /* both: they differ in the chunk alone, which no event tells */
-        att_objective_add(&t->objective, winner, sample->collective_us, sample->step_us);
+    int side = att_objective_side(t->source.native, status.best, sample->used);
+    if (side >= 0)
+        att_objective_add(&t->objective, side, sample->collective_us, sample->step_us);
 }
 
 static void take_sample(struct att_task *t, const att_part_t *whole)
@@ -391,14 +386,15 @@ static void note_phase(struct att_task *t)
     if (status.phase != ATT_PHASE_SETTLED && status.phase != ATT_PHASE_FAILED)
         return;
     char text[64], setting[ATT_SETTING_TEXT];
-    double collective, step;
+    double collective = 0, step = 0;
     if (!status.kept_default && att_objective_disagrees(&t->objective, &collective, &step))
-        att_log(ATT_LOG_WARN,
-                "%s: %s makes the collective %.1f %% faster and its step %.1f %% faster: the two "
-                "disagree%s",
+        att_log(ATT_LOG_WARN, "%s: %s makes the collective %.1f %% %s and its step %.1f %% %s%s",
                 att_task_label(t, text), att_setting_text(status.best, setting, sizeof setting),
-                100 * collective, 100 * step,
+                100 * fabs(collective), collective > 0 ? "faster" : "slower", 100 * fabs(step),
+                step > 0 ? "faster" : "slower",
                 t->source.step ? "" : "; --objective step makes the step short");
+    t->collective_gain = collective;
+    t->step_gain = step;
     memset(&t->objective, 0, sizeof t->objective);
     att_step_reached(ATT_STEP_SETTLED, t->index, t->sw.coordinator.txn, t->sw.list_end);
     att_log(ATT_LOG_INFO, "%s: %s (%s), %u trials, %" PRIu64 " calls", att_task_label(t, text),

@@ -96,6 +96,8 @@ typedef struct att_task_report {
     double late_us, late_share;
     const char *reason;
     bool pinned;
+    bool step_objective;
+    double collective_gain, step_gain; /* where the two disagree; both 0: not */
 } att_task_report_t;
 void att_task_report(const struct att_task *task, att_task_report_t *report);
 /* Adds what became of the records that it was given (incomplete, waiting). */

@@ -29,6 +29,7 @@ struct att_task {
     uint64_t unused; /* records of ranks that the group does not have */
     att_source_t source;
     att_objective_t objective;
+    double collective_gain, step_gain; /* of the winner, where the two disagree; both 0: not */
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */
     int native_known;

@@ -40,6 +40,25 @@ tuned() {
     jq -e '.tasks[0].reduction != "start to start"' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
 }
 
+@test "a winner that makes the collective faster and its step slower: log, table, summary and report warn" {
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
+    [ -x "$ATTUNE_BUILD/tests/test_opposed" ] || skip 'the host fabric is not built'
+    local warning='the collective is [0-9.]+ % faster, its step [0-9.]+ % slower; --objective step makes the step short'
+    run attune run --run-dir run --max-cost 0 --strategy random:trials=10 --fabric model \
+        --surface a40-nvlink-8-allgather -- "$ATTUNE_BUILD/tests/test_opposed" 8 524288 2000 215
+    expect_status 0
+    expect_output "^ +warning: $warning"
+    grep -Eq 'makes the collective [0-9.]+ % faster and its step [0-9.]+ % slower' run/attuned.log || fail "$(cat run/attuned.log)"
+    jq -e '.tasks[0].disagreement | .objective == "collective" and .collective_gain > 0.02 and .step_gain < -0.02' \
+        run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    jq -r '.runs[0].tasks[0].warning' run/summary.json | grep -Eq "$warning" || fail "$(cat run/summary.json)"
+    attune report -o page.html run
+    grep -Eq "<small class=\"flag\">warning: $warning</small>" page.html || fail "the page does not warn"
+    tuned allgather # the fabric computes nothing between calls: the two agree
+    jq -e '.tasks[0].disagreement == null' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    jq -e '.runs[0].tasks[0].warning == ""' run/summary.json >/dev/null || fail "$(cat run/summary.json)"
+}
+
 @test "an objective that is none is refused" {
     run --separate-stderr attune run --objective speed -- true
     expect_status 125

@@ -93,6 +93,20 @@ static void refused(const char *from, const char *to, int code, const char *part
     free(bytes);
 }
 
+static void the_warning(void **state)
+{
+    char text[ATT_TASK_WARNING];
+    att_task_row_t row = {.collective_gain = 0.44, .step_gain = -0.26};
+    assert_string_equal(att_task_row_warning(&row, text),
+                        "warning: the collective is 44.0 % faster, its step 26.0 % slower; "
+                        "--objective step makes the step short");
+    row = (att_task_row_t){.step_objective = true, .collective_gain = -0.1, .step_gain = 0.05};
+    assert_string_equal(att_task_row_warning(&row, text),
+                        "warning: the collective is 10.0 % slower, its step 5.0 % faster");
+    row = (att_task_row_t){0};
+    assert_string_equal(att_task_row_warning(&row, text), "");
+}
+
 static void malformed_files(void **state)
 {
     refused("\"version\":1", "\"version\":2", -ATT_EVERSION, "version is 2");
@@ -104,6 +118,11 @@ static void malformed_files(void **state)
             "tasks[0].collective");
     refused("\"bytes\":83886080", "\"bytes\":-1", -ATT_EINPUT, "tasks[0].bytes");
     refused("\"bytes\":83886080", "\"bytes\":1.5", -ATT_EINPUT, "tasks[0].bytes");
+    refused("\"ranks\":8", "\"disagreement\":{\"collective_gain\":0.2},\"ranks\":8", -ATT_EINPUT,
+            "tasks[0].disagreement.collective_gain");
+    refused("\"ranks\":8",
+            "\"disagreement\":{\"collective_gain\":0.2,\"step_gain\":0.1},\"ranks\":8", -ATT_EINPUT,
+            "tasks[0].disagreement.collective_gain");
     refused("\"ranks\":8", "\"ranks\":0", -ATT_EINPUT, "tasks[0].ranks");
     refused("\"median_us\":2172.088", "\"median_us\":-3", -ATT_EINPUT, "tasks[0].tuned.median_us");
     refused("\"channels\":20", "\"channels\":70000", -ATT_EINPUT, "tasks[0].tuned.channels");
@@ -156,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_read),
         cmocka_unit_test(cut_short),
+        cmocka_unit_test(the_warning),
         cmocka_unit_test(malformed_files),
         cmocka_unit_test(texts_are_cut_and_cleaned),
         cmocka_unit_test(no_file),

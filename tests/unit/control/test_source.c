@@ -55,7 +55,8 @@ static void back_to_back_calls_are_timed_start_to_start(void **state)
     assert_int_equal(att_source_sample(&s, &next, &sample), 0);
 }
 
-/* Beside other work the blocks wait for multiprocessors: twice the stamps and more, and it counts. */
+/* Beside other work the blocks wait for multiprocessors: twice the stamps and more, and it counts.
+ */
 static void waiting_for_multiprocessors_is_part_of_a_call(void **state)
 {
     (void)state;
@@ -143,6 +144,31 @@ static void measures_that_disagree_are_found(void **state)
     assert_int_equal(agree.count[0], ATT_OBJECTIVE_CALLS);
 }
 
+static att_setting_t ring(int protocol, uint16_t channels)
+{
+    return (att_setting_t){.algorithm = ATT_ALGORITHM_RING,
+                           .protocol = (int8_t)protocol,
+                           .transport = ATT_TRANSPORT_KEEP,
+                           .channels = channels};
+}
+
+static void calls_go_to_the_setting_that_they_ran_with(void **state)
+{
+    (void)state;
+    att_setting_t ll8 = ring(ATT_PROTOCOL_LL, 8), ll39 = ring(ATT_PROTOCOL_LL, 39),
+                  simple39 = ring(ATT_PROTOCOL_SIMPLE, 39), ll = ring(ATT_PROTOCOL_LL, 0);
+    assert_int_equal(att_objective_side(ll8, simple39, ll8), 0);
+    assert_int_equal(att_objective_side(ll8, simple39, simple39), 1);
+    /* NCCL had only 32 for it, or traffic for only 32. */
+    assert_int_equal(att_objective_side(ll8, simple39, ring(ATT_PROTOCOL_SIMPLE, 32)), 1);
+    assert_int_equal(att_objective_side(ll8, ll39, ring(ATT_PROTOCOL_LL, 32)), 1);
+    assert_int_equal(att_objective_side(ll8, ll39, ll8), 0);
+    assert_int_equal(att_objective_side(ll8, ll39, ring(ATT_PROTOCOL_LL, 40)), -1);
+    assert_int_equal(att_objective_side(ll8, simple39, ring(ATT_PROTOCOL_LL128, 8)), -1);
+    assert_int_equal(att_objective_side(ll8, ll8, ll8), -1); /* the chunk alone */
+    assert_int_equal(att_objective_side(ll8, ll, ll8), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +178,7 @@ int main(void)
         cmocka_unit_test(whole_stamps_are_used_as_they_are),
         cmocka_unit_test(the_step_is_timed_start_to_start_on_demand),
         cmocka_unit_test(measures_that_disagree_are_found),
+        cmocka_unit_test(calls_go_to_the_setting_that_they_ran_with),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
