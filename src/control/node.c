@@ -220,7 +220,7 @@ uint32_t att_node_channel_ceiling(const struct att_node *node, uint32_t group, u
     static const uint8_t unknown[16];
     const att_segment_memory_t *m = node->memory;
     uint32_t ceiling = UINT32_MAX;
-    const att_index_list_t *mine = &node->members_of[group];
+    const att_index_list_t *mine = att_node_members(node, group);
     for (uint32_t i = 0; i < mine->count; i++) {
         const att_segment_member_t *a = &m->members[mine->items[i]];
         if (a->device_units == 0 || memcmp(a->device_id, unknown, sizeof unknown) == 0)
