@@ -24,7 +24,7 @@
 # LAUNCHES         of each kind (10); STEPS of a training launch (300); RANKS (4, or with own all GPUs)
 # MASTER_PORT      of torchrun (a free one for each launch)
 # LIMIT_SECONDS    for one step (560); LAUNCH_SECONDS for one launch (150)
-# OUT              runs.jsonl, tests.txt, report.txt, failed.log, build.log (build/pytorch)
+# OUT              runs.jsonl, CASE-KIND/ of the latest launch, tests.txt, report.txt, failed.log, build.log (build/pytorch)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 usage() { sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2; exit 2; }
@@ -124,8 +124,12 @@ launch() {
     tuned) how=(attune run --quiet --preload on --run-dir "$folder" --) ;;
     reproducible) how=(attune run --quiet --preload on --reproducible --run-dir "$folder" --) ;;
     esac
-    if ! (surroundings "$1" && exec timeout -k 10 "$each" "${how[@]}" "${words[@]}") \
-        >"$scratch/lines" 2>"$scratch/log"; then
+    local status=0
+    (surroundings "$1" && exec timeout -k 10 "$each" "${how[@]}" "${words[@]}") \
+        >"$scratch/lines" 2>"$scratch/log" || status=$?
+    # Of the latest launch: what was tried, and what came of it.
+    [ ! -d "$folder" ] || { mkdir -p "$out/$1-$2" && cp "$folder"/{summary.txt,tasks.json,trials.jsonl} "$out/$1-$2"; }
+    if [ $status -ne 0 ]; then
         cp "$scratch/log" "$out/failed.log"
         echo "$1, $2, launch $3 failed; the end of $out/failed.log:" >&2
         tail -n 15 "$out/failed.log" >&2
@@ -188,10 +192,10 @@ nccl_tests() {
     for name in all_reduce all_gather reduce_scatter broadcast reduce; do
         for kind in default tuned; do
             if [ $dry = yes ]; then
-                words=(attune bench "${name//_/}" -t 2 -b 64K -e 256K -f 4 -n 50)
+                words=(attune bench "${name//_/}" -t 2 -b 64K -e 256K -f 4 -n 50 -N 3)
             else
                 words=(mpirun --allow-run-as-root -n "$ranks" --oversubscribe --bind-to none "$NCCL_TESTS_DIR/${name}_perf"
-                    -g 1 -t 1 -b 1M -e 64M -f 4 -n 400 -w 20)
+                    -g 1 -t 1 -b 1M -e 64M -f 4 -n 1000 -N 3 -w 20)
             fi
             how=()
             [ $kind = default ] || how=(attune run --quiet --run-dir "$scratch/$name" --)
