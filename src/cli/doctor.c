@@ -109,7 +109,8 @@ static void print_text(const att_doctor_t *d)
 static void print_help(void)
 {
     printf(
-        "Usage: attune doctor [--json] [--seconds S] [--root DIR] [-- command [argument...]]\n\n"
+        "Usage: attune doctor [--json] [--seconds S] [--root DIR] [--variants LIST]\n"
+        "                     [--variants-memory BYTES] [-- command [argument...]]\n\n"
         "Say why attune is active or not, and check what NCCL's tuning guide asks of a machine.\n"
         "Each check passes, warns, fails or is skipped, with the remedy; then, per knob, whether\n"
         "it can be tuned with the NCCL found, and why.\n\n"
@@ -118,13 +119,29 @@ static void print_help(void)
         "and those of pip.\n\n"
         "  --json       {\"version\":1,\"checks\":[...],\"capabilities\":[...]}\n"
         "  --seconds S  watch the command for at most S seconds (default 20)\n"
-        "  --root DIR   look at DIR/proc, DIR/sys, DIR/etc and DIR/usr: a container's image\n\n"
+        "  --root DIR   look at DIR/proc, DIR/sys, DIR/etc and DIR/usr: a container's image\n"
+        "  --variants LIST, --variants-memory BYTES\n"
+        "               as for attune run: can these be made, and what do they cost; also from\n"
+        "               ATTUNE_VARIANTS and ATTUNE_VARIANTS_MEMORY\n\n"
         "Exit status: 0 when no check failed; 1 when one did; 2 wrong usage.\n");
+}
+
+/* --variants and --variants-memory; the former may be repeated. */
+static int set_variants(att_doctor_t *d, const char *flag, const char *value, att_error_t *error)
+{
+    char list[1024];
+    bool more = strcmp(flag, "--variants") == 0 && d->variants_given;
+    if (strcmp(flag, "--variants") == 0)
+        d->variants_given = true;
+    snprintf(list, sizeof list, "%.500s%s%.500s", more ? d->config.variants : "", more ? ";" : "",
+             value);
+    return att_config_set(&d->config, flag + 2, list, flag, error);
 }
 
 /* 0 to go on, 1 after help, -1 when usage is wrong (said). */
 static int read_arguments(att_doctor_t *d, int argc, char **argv, bool *as_json)
 {
+    att_error_t error = {""};
     for (int i = 1; i < argc; i++) {
         char *end = NULL;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -142,6 +159,13 @@ static int read_arguments(att_doctor_t *d, int argc, char **argv, bool *as_json)
                         "--seconds %.40s: expected seconds, above 0 and at most 3600", argv[i]);
                 return -1;
             }
+        } else if (strncmp(argv[i], "--variants", 10) == 0 && i + 1 < argc &&
+                   (argv[i][10] == '\0' || strcmp(argv[i] + 10, "-memory") == 0)) {
+            if (set_variants(d, argv[i], argv[i + 1], &error) != ATT_OK) {
+                att_log(ATT_LOG_ERROR, "%s", error.text);
+                return -1;
+            }
+            i++;
         } else if (strcmp(argv[i], "--") == 0) {
             if (i + 1 == argc) {
                 att_log(ATT_LOG_ERROR, "no command behind --");
@@ -166,8 +190,13 @@ int att_doctor_main(int argc, char **argv)
     d->root = "";
     d->seconds = 20;
     bool as_json = false;
-    int stop = read_arguments(d, argc, argv, &as_json), code = ATT_OK;
     att_error_t error = {""};
+    if (att_config_init(&d->config, &error) != ATT_OK) {
+        att_log(ATT_LOG_ERROR, "%s", error.text);
+        free(d);
+        return ATT_EUSAGE;
+    }
+    int stop = read_arguments(d, argc, argv, &as_json), code = ATT_OK;
     if (stop == 0 && att_places_find(&d->places, &error) != ATT_OK) {
         att_log(ATT_LOG_ERROR, "%s", error.text);
         code = ATT_ESYSTEM;
@@ -193,6 +222,7 @@ int att_doctor_main(int argc, char **argv)
         json_decref(d->capabilities);
         json_decref(d->conf);
     }
+    att_config_free(&d->config);
     free(d);
     return stop < 0 ? ATT_EUSAGE : code;
 }

@@ -5,6 +5,7 @@
 #ifndef ATT_CLI_DOCTOR_H
 #define ATT_CLI_DOCTOR_H
 
+#include "base/config.h"
 #include "base/status.h"
 #include "cli/places.h"
 
@@ -26,6 +27,7 @@ typedef struct att_nccl_copy {
     char path[PATH_MAX];
     const char *found; /* "mapped", "loader", "pip", "static" */
     int version;       /* NCCL_VERSION_CODE, 0: it could not be asked */
+    bool fabric;       /* attune's own, for CPU memory */
     bool pnccl;        /* it has the profiling names, so that a preload can stand before it */
 } att_nccl_copy_t;
 
@@ -39,8 +41,11 @@ typedef struct att_doctor {
     int fails;
     att_nccl_copy_t copies[ATT_DOCTOR_COPIES];
     int copy_count;
-    bool mixed;  /* one process has mapped several */
-    int version; /* of the NCCL that is meant, 0 unknown */
+    bool mixed;                               /* one process has mapped several */
+    int version;                              /* of the NCCL that is meant, 0 unknown */
+    att_config_t config;                      /* --variants, --variants-memory */
+    bool variants_given;                      /* by the command line */
+    bool variant_threads, variant_transports; /* asked for, and nothing is in the way */
 } att_doctor_t;
 
 int att_doctor_main(int argc, char **argv);
@@ -54,6 +59,8 @@ const char *att_doctor_variable(const att_doctor_t *d, const char *name);
 /* doctor_nccl.c: find the copies, and check them, the plugin symbols and pinned variables;
  * capabilities per knob. */
 void att_doctor_nccl(att_doctor_t *d);
+/* doctor_variants.c: communicator variants; after the copies are known. */
+void att_doctor_variants(att_doctor_t *d);
 /* doctor_watch.c: run the command until it has mapped an NCCL or the time is over. */
 void att_doctor_watch(att_doctor_t *d);
 /* -1 when there is no more room; the copy is asked for its version in a child process. */

@@ -20,7 +20,7 @@
 
 typedef struct probe {
     int version;
-    int pnccl;
+    int pnccl, fabric;
     char path[PATH_MAX];
 } probe_t;
 
@@ -45,6 +45,7 @@ static bool ask_library(const char *file, probe_t *answer)
         if (get_version == NULL || get_version(&p.version) != 0 ||
             dladdr((void *)get_version, &info) == 0)
             _exit(1);
+        p.fabric = dlsym(handle, "ncclFabricNow") != NULL;
         p.pnccl = dlsym(handle, "pncclAllReduce") != NULL;
         char *real = realpath(info.dli_fname, NULL);
         snprintf(p.path, sizeof p.path, "%s", real != NULL ? real : info.dli_fname);
@@ -75,6 +76,7 @@ int att_doctor_copy(att_doctor_t *d, const char *path, const char *found)
         if (strcmp(found, "static") != 0 && ask_library(name, &probe)) {
             copy->version = probe.version;
             copy->pnccl = probe.pnccl != 0;
+            copy->fabric = probe.fabric != 0;
         }
     }
     free(real);
@@ -297,14 +299,19 @@ static void list_capabilities(att_doctor_t *d, const att_knobs_t *knobs,
         char why[300];
         bool call = strcmp(scope, "call") == 0;
         bool pinned = names[id][0] != '\0';
+        bool variant = (id == ATT_KNOB_THREADS && d->variant_threads) ||
+                       (id == ATT_KNOB_TRANSPORT && d->variant_transports);
         if (pinned)
             snprintf(why, sizeof why, "%s is set by the user", names[id]);
+        else if (variant)
+            snprintf(why, sizeof why, "by communicator variants (--variants)");
         else if (call)
             snprintf(why, sizeof why, "%s", how);
         else
             snprintf(why, sizeof why, "not per call%s%s; %s",
                      next != NULL ? ", finer only since " : "", next != NULL ? next : "", how);
-        add_capability(d, name, scope, since, call && !pinned, why);
+        add_capability(d, name, variant ? "communicator" : scope, since,
+                       (call || variant) && !pinned, why);
     }
 }
 
@@ -326,6 +333,7 @@ void att_doctor_nccl(att_doctor_t *d)
     check_version(d);
     char names[ATT_KNOB_COUNT][64] = {""};
     check_pins(d, names);
+    att_doctor_variants(d);
     if (knobs != NULL) {
         check_symbols(d, knobs);
         list_capabilities(d, knobs, names);

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/names.h"
-#include "base/variants.h"
 #include "cli/tasks_file.h"
+#include "cli/variants_check.h"
 #include "search/strategy_host.h"
 #include "surface/surface.h"
 #include "profile/trace_mode.h"
@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <string.h>
-
-#define VARIANT_CHANNELS 32 /* more than NCCL takes by itself on the GPUs of today */
 
 static int check_places(const att_config_t *config, att_places_t *places, att_error_t *error)
 {
@@ -100,12 +98,16 @@ free_folder:
     return rc;
 }
 
+static const char *variable(const void *context, const char *name)
+{
+    (void)context;
+    return getenv(name);
+}
+
 /* The list, what of it the user has fixed already, and what it costs: said before anything starts.
  */
 static int check_variants(const att_config_t *config, att_error_t *error)
 {
-    static const char *const ceilings[] = {"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"};
-    static const char *const fixed[] = {"NCCL_NTHREADS", "NCCL_THREAD_THRESHOLDS"};
     char cap[24];
     att_variants_t variants;
     int rc = att_variants_parse(config->variants, &variants, error);
@@ -113,27 +115,12 @@ static int check_variants(const att_config_t *config, att_error_t *error)
         return rc;
     if (strcmp(config->preload, "off") == 0)
         return att_fail(error, ATT_EUSAGE, "--variants needs the preload: leave out --preload off");
-    const char *plugin = getenv("NCCL_ENV_PLUGIN");
-    if (plugin != NULL && plugin[0] != '\0' && strstr(plugin, "libattune-nccl.so") == NULL)
-        return att_fail(error, ATT_EUSAGE,
-                        "NCCL_ENV_PLUGIN is set to '%.100s'; --variants needs its place: unset it",
-                        plugin);
-    for (uint32_t i = 0; i < variants.count; i++)
-        for (size_t f = 0; variants.items[i].threads != 0 && f < 2; f++)
-            if (getenv(fixed[f]) != NULL && getenv(fixed[f])[0] != '\0')
-                return att_fail(error, ATT_EUSAGE,
-                                "--variants: %s fixes the threads: unset it, or leave nt out",
-                                fixed[f]);
-    if (strcmp(config->fabric, "none") != 0)
-        return ATT_OK;
-    uint32_t channels = VARIANT_CHANNELS;
-    for (size_t i = 0; i < 2; i++) {
-        const char *text = getenv(ceilings[i]);
-        long most = text != NULL ? strtol(text, NULL, 10) : 0;
-        if (most > 0 && most < channels)
-            channels = (uint32_t)most;
-    }
-    uint64_t bytes = att_variants_bytes(variants.count, channels);
+    rc = att_variants_check(&variants, variable, NULL, error);
+    if (rc != ATT_OK || strcmp(config->fabric, "none") != 0)
+        return rc;
+    const att_variants_cost_t cost = att_variants_cost(&variants, variable, NULL);
+    const uint64_t bytes = cost.bytes;
+    const uint32_t channels = cost.channels;
     att_bytes_text((uint64_t)config->variants_memory, cap, sizeof cap);
     if (bytes > (uint64_t)config->variants_memory)
         return att_fail(error, ATT_EUSAGE,

@@ -207,6 +207,66 @@ ib() { # ib STATE
     expect_verdict nccl-copies pass
 }
 
+# variants VERSION [option...]: on the host fabric posing as that version
+variants() {
+    local version=$1
+    shift
+    ATTUNE_FABRIC_VERSION=$version LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric run --separate-stderr attune doctor --json "$@"
+}
+capability() { jq -r --arg knob "$1" '.capabilities[] | select(.knob == $knob) | "\(.available) \(.scope)"' <<<"$output"; }
+
+@test "communicator variants: whether they can be made, what they cost, why not" {
+    needs_parts
+    variants 2.30.7
+    expect_verdict variants pass
+    expect_output 'not asked for; --variants nt=128,256,512 would make 3 more communicators'
+    [ "$(capability threads)" = 'false communicator' ]
+    variants 2.30.7 --variants nt=128,256 --variants t=p2p
+    expect_verdict variants pass
+    expect_output '"5 more communicators for each one of the job'
+    [ "$(capability threads)" = 'true communicator' ] && [ "$(capability transport)" = 'true communicator' ]
+    ATTUNE_VARIANTS=nt=128 variants 2.29.7
+    expect_verdict variants pass
+    # What this NCCL cannot is no fault until it is asked for.
+    variants 2.28.9
+    expect_verdict variants skip
+    variants 2.28.9 --variants nt=128
+    expect_status 1
+    expect_verdict variants fail
+    expect_output 'NCCL 2.28.9 reads the values once a process; since 2.29.7'
+    [ "$(capability threads)" = 'false process' ]
+    local fixed
+    for fixed in NCCL_NTHREADS=256 NCCL_ENV_PLUGIN=other NCCL_COMM_SPLIT_SHARE_RESOURCES=1; do
+        (export "${fixed?}" && variants 2.30.7 --variants nt=128 && expect_verdict variants fail && expect_output "${fixed%%=*}")
+    done
+    variants 2.30.7 --variants nt=100
+    expect_verdict variants fail
+    expect_output "nt '100' is not accepted"
+    run --separate-stderr attune doctor --variants-memory much
+    expect_status 2
+    expect_one_line 'variants-memory'
+}
+
+@test "what variants cost on a GPU is held against the cap" {
+    needs_parts
+    # An NCCL that is not the fabric: only its version and names are looked at.
+    printf '%s\n' 'int ncclGetVersion(int *v);' 'int ncclGetVersion(int *v) { *v = 23007; return 0; }' \
+        'int pncclAllReduce(void);' 'int pncclAllReduce(void) { return 0; }' >nccl.c
+    cc -shared -fPIC -Wl,-soname,libnccl.so.2 -o libnccl.so.2 nccl.c || skip 'no compiler'
+    export LD_LIBRARY_PATH=$PWD
+    run --separate-stderr attune doctor --json --variants nt=128,256
+    expect_verdict variants pass
+    expect_output '2 more communicators .* of up to 32 channels: up to 2.3 GiB on each GPU'
+    NCCL_MAX_CTAS=8 run --separate-stderr attune doctor --json --variants nt=128,256
+    expect_output 'of up to 8 channels: up to 0.6 GiB'
+    run --separate-stderr attune doctor --json --variants nt=128,256 --variants-memory 1G
+    expect_verdict variants fail
+    expect_output '2 of up to 32 channels may take 2.3 GiB .* --variants-memory is 1G'
+    run --separate-stderr attune doctor --json --variants t=p2p
+    expect_verdict variants fail
+    expect_output 'NCCL reads what decides the transport once a process'
+}
+
 @test "wrong usage is one line, exit 2" {
     local words
     for words in --jsn '--seconds never' '--seconds 0' '--' true; do

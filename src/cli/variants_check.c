@@ -1,0 +1,45 @@
+#include "cli/variants_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CHANNELS 32 /* more than NCCL takes by itself on the GPUs of today */
+
+int att_variants_check(const att_variants_t *variants, att_variable_fn variable,
+                       const void *context, att_error_t *error)
+{
+    static const char *const fixed[] = {"NCCL_NTHREADS", "NCCL_THREAD_THRESHOLDS"};
+    const char *plugin = variable(context, "NCCL_ENV_PLUGIN");
+    if (plugin != NULL && plugin[0] != '\0' && strstr(plugin, "libattune-nccl.so") == NULL)
+        return att_fail(error, ATT_EUSAGE,
+                        "NCCL_ENV_PLUGIN is set to '%.100s'; --variants needs its place: unset it",
+                        plugin);
+    const char *shared = variable(context, "NCCL_COMM_SPLIT_SHARE_RESOURCES");
+    if (shared != NULL && strcmp(shared, "1") == 0)
+        return att_fail(error, ATT_EUSAGE,
+                        "--variants: with NCCL_COMM_SPLIT_SHARE_RESOURCES=1 a variant would use "
+                        "the connections of its communicator: unset it");
+    for (uint32_t i = 0; i < variants->count; i++)
+        for (size_t f = 0; variants->items[i].threads != 0 && f < 2; f++) {
+            const char *value = variable(context, fixed[f]);
+            if (value != NULL && value[0] != '\0')
+                return att_fail(error, ATT_EUSAGE,
+                                "--variants: %s fixes the threads: unset it, or leave nt out",
+                                fixed[f]);
+        }
+    return ATT_OK;
+}
+
+att_variants_cost_t att_variants_cost(const att_variants_t *variants, att_variable_fn variable,
+                                      const void *context)
+{
+    static const char *const ceilings[] = {"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"};
+    uint32_t channels = MOST_CHANNELS;
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = variable(context, ceilings[i]);
+        long most = text != NULL ? strtol(text, NULL, 10) : 0;
+        if (most > 0 && most < channels)
+            channels = (uint32_t)most;
+    }
+    return (att_variants_cost_t){channels, att_variants_bytes(variants->count, channels)};
+}
