@@ -1,6 +1,7 @@
 #include "base/variants.h"
 
 #include "base/names.h"
+#include "base/protocol.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -115,6 +116,6 @@ int att_variants_find(const att_variants_t *variants, att_setting_t setting)
 
 uint64_t att_variants_bytes(uint32_t count, uint32_t channels)
 {
-    const uint64_t connection = 524288 + 4915200 + 4194304; /* LL, LL128, Simple */
+    const uint64_t connection = ATT_BUFFER_LL + ATT_BUFFER_LL128 + ATT_BUFFER_SIMPLE;
     return count * (channels * 4 * connection + 1048576);
 }

@@ -1,6 +1,7 @@
 #include "fabric/arena.h"
 
 #include "base/clock.h"
+#include "base/protocol.h"
 #include "fabric/arena_file.h"
 #include "fabric/error.h"
 
@@ -19,10 +20,9 @@
 #define ARENA_LAYOUT 2u
 #define PAGE         4096u
 
-/* Bytes of a wire's slots by protocol: LL 8 slots of 32 KiB of data in 64 KiB of lines, LL128 8
- * slots of 576,000 bytes of data in 614,400 of lines, Simple 4 MiB (NCCL's default buffers). */
-static const size_t slot_bytes[3] = {524288, 4915200, 4194304};
-#define WIRE_PAYLOAD (524288u + 4915200u + 4194304u)
+/* A wire's slots, of all protocols: LL 8 slots of 32 KiB of data in 64 KiB of lines, LL128 8 slots
+ * of 576,000 bytes of data in 614,400 of lines, Simple 4 MiB. */
+#define WIRE_PAYLOAD (ATT_BUFFER_LL + ATT_BUFFER_LL128 + ATT_BUFFER_SIMPLE)
 
 #define LOOK_NS     100000000ull /* between two looks at the peers' locks */
 #define INIT_WAIT_S 120          /* for ranks that never come */
@@ -374,8 +374,8 @@ uint8_t *att_arena_slots(att_arena_t *arena, int rank, int channel, att_wire_kin
 {
     uint8_t *slots = arena->payload + wire_index(arena, rank, channel, kind) * WIRE_PAYLOAD;
     for (int p = 0; p < protocol; p++)
-        slots += slot_bytes[p];
-    *bytes = slot_bytes[protocol];
+        slots += att_protocol_buffer(p);
+    *bytes = att_protocol_buffer(protocol);
     return slots;
 }
 

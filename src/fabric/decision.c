@@ -1,6 +1,7 @@
 #include "fabric/decision.h"
 
 #include "attune/setting.h"
+#include "base/protocol.h"
 #include "fabric/datatype.h"
 #include "fabric/error.h"
 #include "surface/surface.h"
@@ -9,25 +10,6 @@
 
 #define CELL_TRAFFIC ((size_t)32 << 10) /* least traffic of a channel, enqueue.cc */
 #define WARP         32
-
-size_t att_decision_grain(int protocol)
-{
-    static const size_t grains[ATT_PROTOCOLS] = {16, 1920, 512}; /* device.h, ncclProtoGrainSize */
-    return grains[protocol];
-}
-
-/* Buffers of 512 KiB, 4,915,200 bytes and 4 MiB in 8 steps; a Ring/Simple chunk is 4 steps, but 1
- * for Broadcast and Reduce; LL uses half of its lines for data, LL128 15 of 16 words. */
-size_t att_decision_most_chunk(int function, int algorithm, int protocol)
-{
-    if (protocol == ATT_PROTOCOL_LL)
-        return 524288 / 8 / 2;
-    if (protocol == ATT_PROTOCOL_LL128)
-        return 4915200 / 8 / 16 * 15;
-    bool long_chunk = algorithm == ATT_ALGORITHM_RING && function != ATT_COLLECTIVE_BROADCAST &&
-                      function != ATT_COLLECTIVE_REDUCE;
-    return (size_t)4194304 / 8 * (long_chunk ? 4 : 1);
-}
 
 /* Fill the pairs that there are; the others stay at -1, NCCL_ALGO_PROTO_IGNORE. */
 static void fill_table(const att_decider_t *decider, const att_task_t *task, size_t bytes,
@@ -172,7 +154,8 @@ static ncclResult_t choose_chunk(const att_decider_t *decider, const att_task_t 
     if (!count)
         return ncclSuccess;
     int f = task->function, a = task->algorithm, p = task->protocol;
-    size_t most = att_decision_most_chunk(f, a, p), grain = att_decision_grain(p), value = most;
+    size_t most = att_protocol_chunk_most(f, a, p, att_protocol_buffer(p)),
+           grain = att_protocol_grain(p), value = most;
     if (decider->surface) {
         att_setting_t setting = ATT_SETTING_KEEP;
         setting.algorithm = (int8_t)a;

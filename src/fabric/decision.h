@@ -38,8 +38,4 @@ ncclResult_t att_decision_choose(const att_decider_t *decider, att_task_t *task,
 /* Share the tasks of a batch, all decided, over channels, in order; then their chunks. */
 ncclResult_t att_decision_lay_out(const att_decider_t *decider, att_task_t *tasks, size_t count);
 
-/* Largest chunk that NCCL's default buffers allow, and the unit of chunk sizes, bytes. */
-size_t att_decision_most_chunk(int function, int algorithm, int protocol);
-size_t att_decision_grain(int protocol);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/protocol.h"
 #include "hook/context.h"
 #include "hook/preload.h"
 
@@ -355,17 +356,18 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     return ATT_NCCL_SUCCESS;
 }
 
-/* Floor to ncclProtoGrainSize (src/include/device.h), at least one: NCCL floors too, and divides by
- * what is left. */
+/* Floor to the grain, at least one. */
 static size_t whole_grains(uint32_t bytes, int protocol)
 {
     switch (protocol) {
     case ATT_PROTOCOL_LL:
-        return bytes < 16 ? 16 : bytes / 16 * 16;
+        return bytes < ATT_GRAIN_LL ? ATT_GRAIN_LL : bytes / ATT_GRAIN_LL * ATT_GRAIN_LL;
     case ATT_PROTOCOL_LL128:
-        return bytes < 1920 ? 1920 : bytes / 1920 * 1920;
+        return bytes < ATT_GRAIN_LL128 ? ATT_GRAIN_LL128
+                                       : bytes / ATT_GRAIN_LL128 * ATT_GRAIN_LL128;
     default:
-        return bytes < 512 ? 512 : bytes / 512 * 512;
+        return bytes < ATT_GRAIN_SIMPLE ? ATT_GRAIN_SIMPLE
+                                        : bytes / ATT_GRAIN_SIMPLE * ATT_GRAIN_SIMPLE;
     }
 }
 

@@ -1,6 +1,7 @@
 #include "search/rehearsal.h"
 
 #include "base/clock.h"
+#include "base/protocol.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,14 +18,15 @@ const char *att_stage_name(att_stage_t stage)
 
 static void free_knobs(att_subspace_t *u, att_stage_t stage)
 {
-    static const uint32_t grain[] = {16, 1920, 512}, most[] = {32768, 576000, 2097152};
+    const uint32_t grain = att_protocol_grain(u->protocol);
     u->channels_min = u->channels_step = 1;
     u->channels_max = stage == ATT_STAGE_TWO ? 2 : 64;
     if (stage == ATT_STAGE_TWO)
         return;
-    u->chunk_min = 4 * grain[u->protocol];
-    u->chunk_max = most[u->protocol];
-    u->chunk_step = grain[u->protocol];
+    u->chunk_min = 4 * grain;
+    u->chunk_max = att_protocol_chunk_most(ATT_COLLECTIVE_ALL_REDUCE, ATT_ALGORITHM_RING,
+                                           u->protocol, att_protocol_buffer(u->protocol));
+    u->chunk_step = grain;
     if (stage == ATT_STAGE_EVERY) {
         u->threads_min = 96;
         u->threads_max = 640;

@@ -4,6 +4,7 @@
  */
 #include "attune/setting.h"
 #include "fabric/datatype.h"
+#include "base/protocol.h"
 #include "fabric/decision.h"
 #include "fabric/line.h"
 
@@ -16,9 +17,11 @@
 
 static att_decider_t decider(int ranks)
 {
-    att_decider_t d = {
-        .algorithms = ATT_ALGORITHMS,
-        .ranks = ranks, .channels = 16, .default_channels = 2, .default_chunk = 524288};
+    att_decider_t d = {.algorithms = ATT_ALGORITHMS,
+                       .ranks = ranks,
+                       .channels = 16,
+                       .default_channels = 2,
+                       .default_chunk = 524288};
     att_pairs_parse(NULL, NULL, &d.pairs);
     return d;
 }
@@ -106,16 +109,24 @@ static void test_many_shapes(void **state)
 
 static void test_chunks(void **state)
 {
-    assert_int_equal(att_decision_grain(ATT_PROTOCOL_LL), 16);
-    assert_int_equal(att_decision_grain(ATT_PROTOCOL_LL128), 1920);
-    assert_int_equal(att_decision_grain(ATT_PROTOCOL_SIMPLE), 512);
+    assert_int_equal(att_protocol_grain(ATT_PROTOCOL_LL), 16);
+    assert_int_equal(att_protocol_grain(ATT_PROTOCOL_LL128), 1920);
+    assert_int_equal(att_protocol_grain(ATT_PROTOCOL_SIMPLE), 512);
     int ring = ATT_ALGORITHM_RING, tree = ATT_ALGORITHM_TREE, simple = ATT_PROTOCOL_SIMPLE;
-    assert_int_equal(att_decision_most_chunk(ATT_COLLECTIVE_ALL_REDUCE, ring, simple), 2097152);
-    assert_int_equal(att_decision_most_chunk(ATT_COLLECTIVE_ALL_REDUCE, tree, simple), 524288);
-    assert_int_equal(att_decision_most_chunk(ATT_COLLECTIVE_BROADCAST, ring, simple), 524288);
-    assert_int_equal(att_decision_most_chunk(ATT_COLLECTIVE_ALL_GATHER, ring, ATT_PROTOCOL_LL),
+    assert_int_equal(att_protocol_chunk_most(ATT_COLLECTIVE_ALL_REDUCE, ring, simple,
+                                             att_protocol_buffer(simple)),
+                     2097152);
+    assert_int_equal(att_protocol_chunk_most(ATT_COLLECTIVE_ALL_REDUCE, tree, simple,
+                                             att_protocol_buffer(simple)),
+                     524288);
+    assert_int_equal(att_protocol_chunk_most(ATT_COLLECTIVE_BROADCAST, ring, simple,
+                                             att_protocol_buffer(simple)),
+                     524288);
+    assert_int_equal(att_protocol_chunk_most(ATT_COLLECTIVE_ALL_GATHER, ring, ATT_PROTOCOL_LL,
+                                             att_protocol_buffer(ATT_PROTOCOL_LL)),
                      32768);
-    assert_int_equal(att_decision_most_chunk(ATT_COLLECTIVE_ALL_GATHER, ring, ATT_PROTOCOL_LL128),
+    assert_int_equal(att_protocol_chunk_most(ATT_COLLECTIVE_ALL_GATHER, ring, ATT_PROTOCOL_LL128,
+                                             att_protocol_buffer(ATT_PROTOCOL_LL128)),
                      576000);
 }
 

@@ -1,4 +1,6 @@
+#include "base/protocol.h"
 #include "search/knobs.h"
+#include "search/space.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,6 +87,31 @@ static void chunks_by_version(void **state)
     assert_false(ask_one(ATT_KNOB_CHUNK, ATT_PROTOCOL_SIMPLE, 65537, 23003).legal);
     assert_false(ask_one(ATT_KNOB_CHUNK, ATT_PROTOCOL_SIMPLE, 2097664, 23003).legal);
     assert_true(ask_one(ATT_KNOB_CHUNK, ATT_PROTOCOL_LL128, 576000, 0).legal);
+}
+
+/* The hook and the host fabric have them as constants. */
+static void chunks_as_in_the_code(void **state)
+{
+    const att_knobs_t *knobs = att_knobs_get(NULL);
+    assert_non_null(knobs);
+    int compared = 0;
+    for (int c = 0; c < ATT_COLLECTIVE_COUNT; c++)
+        for (int a = 0; a < ATT_ALGORITHM_COUNT; a++)
+            for (int p = 0; p < ATT_PROTOCOL_COUNT; p++) {
+                const att_knob_rule_t *rule = att_knobs_rule(knobs, ATT_KNOB_CHUNK, 23007, c, a, p);
+                assert_non_null(rule);
+                if (rule->never)
+                    continue;
+                assert_int_equal(rule->step, att_protocol_grain(p));
+                assert_int_equal(rule->min, att_protocol_grain(p));
+                assert_int_equal(rule->max,
+                                 att_protocol_chunk_most(c, a, p, att_protocol_buffer(p)));
+                assert_int_equal(att_chunk_grain(p), att_protocol_grain(p));
+                compared++;
+            }
+    assert_true(compared > 20);
+    for (int p = 0; p < ATT_PROTOCOL_COUNT; p++)
+        assert_true(ask_one(ATT_KNOB_BUFFER, p, att_protocol_buffer(p), 23007).legal);
 }
 
 static void channels_by_version(void **state)
@@ -196,6 +223,7 @@ int main(void)
         cmocka_unit_test(threads_as_tabled),
         cmocka_unit_test(buffers_as_tabled),
         cmocka_unit_test(chunks_by_version),
+        cmocka_unit_test(chunks_as_in_the_code),
         cmocka_unit_test(channels_by_version),
         cmocka_unit_test(pairs_by_version),
         cmocka_unit_test(what_is_left_open_may_be_anything),
