@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/status.h"
 
 #include <fcntl.h>
@@ -60,7 +61,7 @@ int att_log_set_file(const char *path)
     file = -1;
     if (path == NULL)
         return ATT_OK;
-    file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    file = att_descriptor_keep(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     return file >= 0 ? ATT_OK : -ATT_ESYSTEM;
 }
 

@@ -1,6 +1,7 @@
 #include "base/resolver.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/fence.h"
 
 #include <errno.h>
@@ -32,7 +33,8 @@ int att_resolver_start(const char *address, uint32_t port, const att_home_reques
     snprintf(text, sizeof text, "%u", port);
     if (port == 0 || port > 65535 || getaddrinfo(address, text, &hints, &found) != 0)
         return -ATT_EINPUT;
-    resolver->fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    resolver->fd = att_descriptor_keep(
+        socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     int status =
         resolver->fd >= 0 && (connect(resolver->fd, found->ai_addr, found->ai_addrlen) == 0 ||
                               errno == EINPROGRESS)

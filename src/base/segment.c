@@ -1,6 +1,7 @@
 #include "base/segment.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/ring.h"
 
@@ -104,7 +105,8 @@ static void initialise(att_segment_memory_t *memory, const char *run_id)
 static int make_file(const char *path, att_segment_role_t role, const char *run_id, int *out,
                      att_error_t *error)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd =
+        att_descriptor_keep(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (fd < 0)
         return errno == EEXIST ? -ATT_EBUSY : att_fail_errno(error, "cannot create %s", path);
     int status;
@@ -156,7 +158,7 @@ static int check_private(const char *path, const struct stat *file, att_error_t 
 static int join_file(const char *path, att_segment_role_t role, int *out, att_error_t *error)
 {
     /* Not blocking: a FIFO must not hold us up. */
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = att_descriptor_keep(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd < 0)
         return errno == ENOENT ? -ATT_ESTALE : att_fail_errno(error, "cannot open %s", path);
     struct stat stat_now;
@@ -366,12 +368,12 @@ int att_segment_sweep(const char *directory)
             snprintf(path, sizeof path, "%s/%s", where, entry->d_name) >= (int)sizeof path ||
             open_here(path))
             continue;
-        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        int fd = att_descriptor_keep(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
         if (fd < 0)
             continue;
         att_clock_sleep_ns(1000000); /* a creator locks right after it opened */
         struct stat file;
-        if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
+        if (fstat(fd, &file) == 0 && check_private(path, &file, NULL) == ATT_OK &&
             !locked_by_others(fd, LOCK_AGENT) && !locked_by_others(fd, LOCK_HOOK) &&
             unlink(path) == 0)
             removed++;

@@ -1,6 +1,7 @@
 #include "base/step.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -109,7 +110,7 @@ int att_step_init(const char *path, att_error_t *error)
     }
     if (path == NULL || path[0] == '\0')
         return ATT_OK;
-    file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    file = att_descriptor_keep(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     return file >= 0 ? ATT_OK : att_fail_errno(error, "cannot write --debug-steps %s", path);
 }
 

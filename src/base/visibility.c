@@ -1,5 +1,7 @@
 #include "base/visibility.h"
 
+#include "base/descriptor.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,7 +29,7 @@ static bool split(const char *name, part_t *part)
 /* Some process holds the agent's byte (base/segment.c, LOCK_AGENT). */
 static bool served(int folder, const char *name)
 {
-    int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = att_descriptor_keep(openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (fd < 0)
         return false;
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};

@@ -1,6 +1,7 @@
 /* attuned: the sidecar. One MPI process a node. */
 #include "base/clock.h"
 #include "base/config.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/segment.h"
 #include "control/agent.h"
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
         printf("attuned %s (%s)\n", ATTUNE_VERSION, BUILT_WITH);
         return 0;
     }
+    att_descriptor_hold_standard(0);
     att_log_set_name("attuned");
     int ready_fd = take_ready_fd(&argc, argv);
     pid_t starter = ready_fd >= 0 ? getppid() : 0;

@@ -1,5 +1,6 @@
 #include "fabric/arena_file.h"
 
+#include "base/descriptor.h"
 #include "fabric/error.h"
 
 #include <dirent.h>
@@ -63,7 +64,7 @@ static int make(att_arena_file_t *file, size_t total, size_t eager,
 {
     char temporary[560];
     snprintf(temporary, sizeof temporary, "%s/.attfab-%u-XXXXXX", directory(), (unsigned)geteuid());
-    int fd = mkostemp(temporary, O_CLOEXEC);
+    int fd = att_descriptor_keep(mkostemp(temporary, O_CLOEXEC));
     if (fd < 0)
         return -1;
     int code = 0;
@@ -91,7 +92,7 @@ static int make(att_arena_file_t *file, size_t total, size_t eager,
 
 static int join(att_arena_file_t *file)
 {
-    int fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = att_descriptor_keep(open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (fd < 0)
         return -1;
     struct stat status;
@@ -167,7 +168,7 @@ ncclResult_t att_arena_file_reserve(att_arena_file_t *file, const void *pointer,
 
 static void sweep_one(int folder, const char *name)
 {
-    int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = att_descriptor_keep(openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (fd < 0)
         return;
     struct stat status;

@@ -1,9 +1,11 @@
 #include "fabric/report.h"
 
+#include "base/descriptor.h"
 #include "fabric/device.h"
 #include "fabric/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -48,7 +50,11 @@ static void write_report(void)
     snprintf(path, sizeof path, "%s/fabric-%d-%08x.json", directory, (int)getpid(),
              (unsigned)att_device_process());
     snprintf(temporary, sizeof temporary, "%s.new", path);
-    if (!root || json_dump_file(root, temporary, JSON_COMPACT) || rename(temporary, path))
+    int fd = att_descriptor_keep(open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    bool failed = fd < 0 || !root || json_dumpfd(root, fd, JSON_COMPACT);
+    if (fd >= 0)
+        failed |= close(fd) != 0;
+    if (failed || rename(temporary, path))
         att_fabric_error(ncclSystemError, "cannot write %s: %s", path, strerror(errno));
     json_decref(root);
 }

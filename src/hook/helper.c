@@ -1,6 +1,7 @@
 #include "hook/helper.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/home.h"
 #include "base/log.h"
 #include "base/step.h"
@@ -60,7 +61,8 @@ static int free_slot(void)
 
 static void take_connection(void)
 {
-    int fd = accept4(helper.polls[0].fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd =
+        att_descriptor_keep(accept4(helper.polls[0].fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0) {
         /* No descriptor left in this process: do not spin on the pending connection. */
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
@@ -137,14 +139,14 @@ static int listen_anywhere(uint32_t *port)
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
     int no = 0;
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = att_descriptor_keep(socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd >= 0 && (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) != 0 ||
                     bind(fd, (struct sockaddr *)&six, sizeof six) != 0)) {
         close(fd);
         fd = -1;
     }
     if (fd < 0) {
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        fd = att_descriptor_keep(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
         if (fd >= 0 && bind(fd, (struct sockaddr *)&four, sizeof four) != 0) {
             close(fd);
             return -1;

@@ -159,6 +159,9 @@ static void sweep_leaves_foreign_files(void **state)
     assert_int_equal(att_segment_sweep(directory), 0);
     assert_int_equal(access(path, F_OK), 0);
     assert_int_equal(chown(path, 0, 0), 0);
+    assert_int_equal(chmod(path, 0644), 0); /* no segment of ours */
+    assert_int_equal(att_segment_sweep(directory), 0);
+    assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(att_segment_sweep(directory), 1);
 }
 
