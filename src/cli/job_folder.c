@@ -46,7 +46,8 @@ static int make_folders(char *path, att_error_t *error)
         if (slash != NULL)
             *slash = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return att_fail_errno(error, "run folder %s cannot be made", path);
+            return att_fail_errno(error, "run folder %s cannot be made (--run-dir says where)",
+                                  path);
         if (slash != NULL)
             *slash++ = '/';
     }

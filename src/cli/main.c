@@ -1,4 +1,5 @@
 /* attune: one command; the first word says which part of it. */
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/doctor.h"
@@ -19,6 +20,8 @@
 #include "cli/bench_record.h"
 #endif
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,8 +92,18 @@ static int show_help(int argc, char **argv)
     return 0;
 }
 
+/* A result that is not written in full is no success. */
+static int close_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    att_log(ATT_LOG_ERROR, "cannot write to standard output: %s", strerror(errno));
+    return status != 0 ? status : ATT_ESYSTEM;
+}
+
 int main(int argc, char **argv)
 {
+    att_descriptor_hold_standard(O_CLOEXEC);
     if (argc < 2) {
         print_help(stderr);
         return ATT_EUSAGE;
@@ -100,5 +113,5 @@ int main(int argc, char **argv)
         word = "version";
     else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         word = "help";
-    return dispatch(word, argc - 1, argv + 1);
+    return close_output(dispatch(word, argc - 1, argv + 1));
 }

@@ -30,6 +30,7 @@ typedef struct run {
     att_sidecar_t sidecar;
     att_job_t job;
     att_manifest_t manifest;
+    bool untuned;      /* the sidecar did not start: the command runs without attune */
     sigset_t signals;  /* passed on to the command */
     sigset_t watched;  /* those and SIGCHLD: blocked while attune run works */
     sigset_t original; /* mask that attune was started with, for its children */
@@ -52,7 +53,8 @@ static void print_help(void)
     att_config_print_help(stdout, ATT_FOR_RUN);
     printf(
         "\nExit status: the command's own; 128+n when signal n ended it; 125 when attune failed\n"
-        "before starting it; 126 when it cannot be run; 127 when it is not found.\n");
+        "before starting it; 126 when it cannot be run; 127 when it is not found. Where the\n"
+        "sidecar does not start, the command runs without attune.\n");
 }
 
 static void write_manifest(run_t *run)
@@ -63,7 +65,9 @@ static void write_manifest(run_t *run)
         att_log(ATT_LOG_WARN, "%s", error.text);
 }
 
-/* Make the folder and have the sidecar ready. Returns 0, or the exit status with the line said. */
+/* Make the folder and have the sidecar ready. A machine on which it does not start costs the job
+ * its tuning only; with a fabric of attune's there is no job but attune's. Returns 0, or the exit
+ * status with the line said. */
 static int start_sidecar(run_t *run)
 {
     char log_file[PATH_MAX];
@@ -89,15 +93,18 @@ static int start_sidecar(run_t *run)
         int signal_number = sigtimedwait(&run->signals, NULL, &now);
         return 128 + (signal_number > 0 ? signal_number : SIGTERM);
     }
-    att_log(ATT_LOG_ERROR, "the sidecar did not start: %s (its log is %s)", error.text, log_file);
-    return ATT_RUN_FAILED;
+    run->untuned = strcmp(run->config.fabric, "none") == 0;
+    att_log(run->untuned ? ATT_LOG_WARN : ATT_LOG_ERROR,
+            "the sidecar did not start: %s (its log is %s)%s", error.text, log_file,
+            run->untuned ? ": the command runs without attune" : "");
+    return run->untuned ? 0 : ATT_RUN_FAILED;
 }
 
 static void watch_job(run_t *run)
 {
     char tasks_file[PATH_MAX];
     const struct timespec tick = {0, TICK_NS};
-    bool sidecar_runs = true;
+    bool sidecar_runs = !run->untuned;
     att_progress_t progress;
     att_progress_init(&progress, att_job_folder_file(&run->folder, "tasks.json", tasks_file),
                       run->config.quiet);
@@ -128,12 +135,12 @@ static void suspect(const run_t *run, const att_tasks_t *tasks)
         searching += strcmp(tasks->rows[i].phase, "search") == 0 ||
                      strcmp(tasks->rows[i].phase, "final") == 0 ||
                      strcmp(tasks->rows[i].phase, "guard") == 0;
-    if (run->job.exit_status != 0 && searching > 0)
-        att_log(
-            ATT_LOG_WARN,
-            "the command failed while %d tasks were being tuned; to leave out what was on trial "
-            "then: attune run --quarantine %s -- ...",
-            searching, run->config.run_dir);
+    bool reader_left = run->job.exit_status == 128 + SIGPIPE;
+    if (run->job.exit_status != 0 && !reader_left && searching > 0)
+        att_log(ATT_LOG_WARN,
+                "the command failed while %d task%s being tuned; to leave out what was on trial "
+                "then: attune run --quarantine %s -- ...",
+                searching, searching == 1 ? " was" : "s were", run->config.run_dir);
 }
 
 static void print_summary(const run_t *run, const att_summary_t *summary, FILE *out)
@@ -185,7 +192,8 @@ static void report(run_t *run)
 static int run_job(run_t *run, char **command)
 {
     att_error_t error = {""};
-    if (att_job_environment_set(&run->places, &run->config, &run->folder, &error) != ATT_OK)
+    if (!run->untuned &&
+        att_job_environment_set(&run->places, &run->config, &run->folder, &error) != ATT_OK)
         return refuse(&error);
     run->manifest.environment = environ;
     write_manifest(run);
@@ -209,7 +217,8 @@ static int run_all(run_t *run, char **argv, char **command)
     if (status == 0) {
         status = run_job(run, command);
         att_sidecar_stop(&run->sidecar, STOP_LIMIT_MS);
-        if (run->job.exit_status >= 0 && run->job.exit_status != 126 && run->job.exit_status != 127)
+        if (!run->untuned && run->job.exit_status >= 0 && run->job.exit_status != 126 &&
+            run->job.exit_status != 127)
             report(run);
         att_segment_sweep(run->config.shm_dir);
     }

@@ -1,4 +1,5 @@
-# What attune run refuses: one clear line each, status 125, and the command is not started.
+# What attune run refuses: one clear line each, status 125, and the command is not started. A sidecar
+# that does not start is one line too, but the command runs.
 # bats file_tags=cpu
 
 load setup
@@ -12,6 +13,16 @@ refused() {
     expect_status 125
     expect_one_line "^attune: error: .*$regex"
     [ ! -e started ] || fail 'the command was started'
+}
+
+# unstarted REGEX ARGUMENT...: the sidecar does not start, one line says why, the command runs all the same.
+unstarted() {
+    local regex=$1
+    shift
+    run --separate-stderr attune run "$@" -- touch started
+    expect_status 0
+    expect_one_line "^attune: warning: the sidecar did not start: $regex"
+    rm started || fail 'the command was not started'
 }
 
 @test "wrong flags and missing values" {
@@ -66,14 +77,14 @@ refused() {
 @test "a run folder that cannot be written, and one that is not empty" {
     attune_with_fake
     echo plain >file
-    refused 'run folder .*/file/out cannot be made: Not a directory' --run-dir "$PWD/file/out"
+    refused 'run folder .*/file/out cannot be made \(--run-dir says where\): Not a directory' --run-dir "$PWD/file/out"
     refused 'run folder /proc/out cannot be made' --run-dir /proc/out
     mkdir full
     echo x >full/x
     refused 'run folder full exists and is not empty' --run-dir full
     mkdir closed
     chmod 555 closed
-    [ "$(id -u)" -eq 0 ] || refused 'run folder closed/out cannot be made: Permission denied' --run-dir closed/out
+    [ "$(id -u)" -eq 0 ] || refused 'run folder closed/out cannot be made \(--run-dir says where\): Permission denied' --run-dir closed/out
 }
 
 @test "parts that are missing: says where it looked" {
@@ -97,12 +108,25 @@ refused() {
     refused "--fabric: 'fast' is not accepted" --fabric fast
 }
 
-@test "a sidecar that does not start: its own words" {
+@test "a sidecar that does not start: its own words, and the command runs without attune" {
     attune_with_fake '' refuse
-    refused 'the sidecar did not start: no room in /dev/shm \(its log is .*/attuned.log\)' --run-dir out
-    jq -e '.exit_status == 125' out/manifest.json
+    run --separate-stderr attune run --run-dir out -- sh -c 'env; exit 6'
+    expect_status 6
+    expect_one_line 'warning: the sidecar did not start: no room in /dev/shm \(its log is .*/attuned.log\): the command runs without attune'
+    reject_output '^(NCCL_|LD_PRELOAD)'
+    reject_output '^ATTUNE_RUN'
+    jq -e '.exit_status == 6' out/manifest.json
+    [ ! -e out/summary.json ] || fail 'a summary without a sidecar'
     export FAKE_SIDECAR=silent
-    refused 'the sidecar did not start: it ended before it was ready' --run-dir again
+    unstarted 'it ended before it was ready .*: the command runs without attune' --run-dir again
+}
+
+@test "on a fabric of attune's a sidecar that does not start is an error" {
+    attune_with_fake '' refuse
+    [ -e "$ATTUNE_BUILD/fabric/libnccl.so.2" ] || skip 'the host fabric is not built'
+    ln -s "$ATTUNE_BUILD/fabric" tree/fabric
+    refused 'the sidecar did not start: no room in /dev/shm \(its log is .*/attuned.log\)$' --fabric real --run-dir out
+    jq -e '.exit_status == 125' out/manifest.json
 }
 
 @test "a run folder that a program left malformed is named, the status is the command's" {
@@ -127,7 +151,7 @@ refused() {
     file=$ATTUNE_SHM_DIR/attune-$(id -u)-shared
     (umask 022 && echo garbage >"$file")
     run attune run --observe --run-id shared --run-dir out -- true
-    expect_status 125
+    expect_status 0
     expect_output 'did not start: .*-shared has mode 0644, but a segment is private \(0600\): remove it'
     [ "$(cat "$file")" = garbage ] || fail 'the file was changed'
     rm "$file"
@@ -139,10 +163,10 @@ refused() {
         while [ ! -e end ]; do sleep 0.05; done' 3>&- &
     local first=$!
     wait_for 20 test -e ready
-    refused 'did not start: another sidecar serves .*-live' --observe --run-id live --run-dir second
+    unstarted 'another sidecar serves .*-live' --observe --run-id live --run-dir second
     # The layout's number stands behind the eight bytes of magic.
     printf '\143' | dd of="$ATTUNE_SHM_DIR/attune-$(id -u)-live" bs=1 seek=8 conv=notrunc status=none
-    refused 'did not start: .*-live was made by .*layout 99.*in use' --observe --run-id live --run-dir third
+    unstarted '.*-live was made by .*layout 99.*in use' --observe --run-id live --run-dir third
     : >end
     wait $first
 }
