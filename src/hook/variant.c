@@ -4,16 +4,19 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "hook/event.h"
+#include "hook/topology.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAUSE_NS    50000u
 #define READY_WAITS 10 /* times W: all ranks have been in NCCL's creation a moment ago */
 #define MADE_NS     300000000000u
 
 static __thread const att_variant_t *making;
+static __thread char topology[32]; /* file that the variant in the making is to see, or none */
 static _Atomic bool asked;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,12 +37,36 @@ bool att_variant_variable(const char *name, const char **value)
     else if (making->transport != ATT_TRANSPORT_KEEP &&
              strcmp(name, "ATTUNE_FABRIC_TRANSPORT") == 0)
         *value = att_transport_name(making->transport);
+    else if (topology[0] != '\0' && strcmp(name, "NCCL_TOPO_FILE") == 0)
+        *value = topology;
     else
         return false;
     return true;
 }
 
 /* ---- may they be made? ---- */
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0';
+}
+
+/* On a GPU: P2P is what NCCL does by itself, shared memory what it does by another topology. */
+static const char *transport_refusal(const att_variants_t *variants)
+{
+    bool shm = false;
+    for (uint32_t i = 0; i < variants->count; i++) {
+        if (variants->items[i].transport == ATT_TRANSPORT_NET)
+            return "no variant goes over the network inside a node";
+        shm |= variants->items[i].transport == ATT_TRANSPORT_SHM;
+    }
+    if (shm && (is_set("NCCL_P2P_LEVEL") || is_set("NCCL_P2P_DISABLE")))
+        return "NCCL_P2P_LEVEL or NCCL_P2P_DISABLE decides the transport of every communicator";
+    if (shm && (is_set("NCCL_TOPO_FILE") || is_set("NCCL_GRAPH_FILE")))
+        return "NCCL_TOPO_FILE or NCCL_GRAPH_FILE is set, and a variant over SHM needs another one";
+    return NULL;
+}
 
 static const char *refusal(const att_preload_comm_t *entry, const att_nccl_config_t *config,
                            const att_variants_t *variants)
@@ -60,10 +87,9 @@ static const char *refusal(const att_preload_comm_t *entry, const att_nccl_confi
         return "the communicator does not block";
     if (group->nodes != 1)
         return "its ranks are on several nodes";
-    if (member->whole_stamps == 0) /* a GPU */
-        for (uint32_t i = 0; i < variants->count; i++)
-            if (variants->items[i].transport != ATT_TRANSPORT_KEEP)
-                return "NCCL reads what decides the transport once a process";
+    const char *why = member->whole_stamps == 0 ? transport_refusal(variants) : NULL; /* a GPU */
+    if (why != NULL)
+        return why;
     if (member->whole_stamps == 0 && att_event_driver() == NULL)
         return "no CUDA driver (libcuda.so.1) to order streams with";
     return NULL;
@@ -145,12 +171,20 @@ static void make_one(att_preload_comm_t *entry, struct att_family *family, uint3
     void *comm = NULL;
     me->creation = (att_preload_creation_t){
         .active = true, .ranks = entry->ranks, .rank = entry->rank, .parent = entry->context};
+    bool other_topology = variant->transport == ATT_TRANSPORT_SHM && member->whole_stamps == 0;
+    int file = other_topology ? att_topology_open(topology, sizeof topology) : -1;
     making = variant;
     me->inside++;
+    /* A rank without its file takes part, so that nobody waits for it; the variant is not used. */
     int result = ATT_PRELOAD_REAL(entry->copy, CommSplit)(
         atomic_load_explicit(&entry->comm, memory_order_relaxed), 0, entry->rank, &comm, NULL);
     me->inside--;
     making = NULL;
+    topology[0] = '\0';
+    if (file >= 0)
+        close(file);
+    else if (other_topology)
+        result = ATT_NCCL_SYSTEM_ERROR;
     if (result == ATT_NCCL_SUCCESS && comm != NULL && me->creation.context != NULL) {
         family->contexts[i] = me->creation.context;
         family->usable |= 1u << i;
