@@ -29,9 +29,6 @@ static bool refused(const att_doctor_t *d, const att_variants_t *variants, char 
     const att_nccl_copy_t *copy = copy_meant(d);
     char version[16];
     att_error_t error = {""};
-    bool transports = false;
-    for (uint32_t i = 0; i < variants->count; i++)
-        transports |= variants->items[i].transport != ATT_TRANSPORT_KEEP;
     if (d->version < OLDEST_VARIANTS) {
         snprintf(why, 300,
                  "NCCL %s reads the values once a process; since 2.29.7 it reads them for each "
@@ -41,9 +38,6 @@ static bool refused(const att_doctor_t *d, const att_variants_t *variants, char 
     } else if (copy == NULL || !copy->pnccl) {
         snprintf(why, 300, "they are made by the preload, which cannot stand before this NCCL");
         *remedy = "link NCCL as libnccl.so.2, not statically";
-    } else if (transports && !copy->fabric) {
-        snprintf(why, 300, "t: NCCL reads what decides the transport once a process");
-        *remedy = "leave t out; it is for the host fabric's model";
     } else if (att_variants_check(variants, variable, d, &error) != ATT_OK) {
         snprintf(why, 300, "%s", error.text);
         *remedy = "unset it, or give up the variants";

@@ -9,6 +9,9 @@ int att_variants_check(const att_variants_t *variants, att_variable_fn variable,
                        const void *context, att_error_t *error)
 {
     static const char *const fixed[] = {"NCCL_NTHREADS", "NCCL_THREAD_THRESHOLDS"};
+    /* What hook/topology.h cannot be right beside. */
+    static const char *const ways[] = {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_TOPO_FILE",
+                                       "NCCL_GRAPH_FILE"};
     const char *plugin = variable(context, "NCCL_ENV_PLUGIN");
     if (plugin != NULL && plugin[0] != '\0' && strstr(plugin, "libattune-nccl.so") == NULL)
         return att_fail(error, ATT_EUSAGE,
@@ -26,6 +29,14 @@ int att_variants_check(const att_variants_t *variants, att_variable_fn variable,
                 return att_fail(error, ATT_EUSAGE,
                                 "--variants: %s fixes the threads: unset it, or leave nt out",
                                 fixed[f]);
+        }
+    for (uint32_t i = 0; i < variants->count; i++)
+        for (size_t f = 0; variants->items[i].transport == ATT_TRANSPORT_SHM && f < 4; f++) {
+            const char *value = variable(context, ways[f]);
+            if (value != NULL && value[0] != '\0')
+                return att_fail(error, ATT_EUSAGE,
+                                "--variants: %s fixes the transport: unset it, or leave shm out",
+                                ways[f]);
         }
     return ATT_OK;
 }

@@ -83,6 +83,8 @@ speedup() { jq -r '.runs[0].tasks[0].speedup' "$1/summary.json"; }
     expect_output '--variants needs the preload: leave out --preload off$'
     NCCL_NTHREADS=256 run -125 attune run --variants nt=128 -- true
     expect_output '--variants: NCCL_NTHREADS fixes the threads: unset it, or leave nt out$'
+    NCCL_P2P_DISABLE=1 run -125 attune run --variants t=p2p,shm -- true
+    expect_output '--variants: NCCL_P2P_DISABLE fixes the transport: unset it, or leave shm out$'
     NCCL_ENV_PLUGIN=mine run -125 attune run --variants nt=128 -- true
     expect_output "NCCL_ENV_PLUGIN is set to 'mine'; --variants needs its place: unset it$"
     run -125 attune run --variants nt=128,256,512 --variants-memory 2G -- true

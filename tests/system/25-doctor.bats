@@ -262,9 +262,11 @@ capability() { jq -r --arg knob "$1" '.capabilities[] | select(.knob == $knob) |
     run --separate-stderr attune doctor --json --variants nt=128,256 --variants-memory 1G
     expect_verdict variants fail
     expect_output '2 of up to 32 channels may take 2.3 GiB .* --variants-memory is 1G'
-    run --separate-stderr attune doctor --json --variants t=p2p
+    run --separate-stderr attune doctor --json --variants t=p2p,shm
+    expect_verdict variants pass
+    NCCL_P2P_LEVEL=SYS run --separate-stderr attune doctor --json --variants t=p2p,shm
     expect_verdict variants fail
-    expect_output 'NCCL reads what decides the transport once a process'
+    expect_output 'NCCL_P2P_LEVEL fixes the transport: unset it, or leave shm out'
 }
 
 @test "wrong usage is one line, exit 2" {
