@@ -46,11 +46,11 @@ static void add(recording_t *r, const recorded_t *row)
 
 /* ---- T4 ---- */
 
-static uint32_t number_of(const json_t *configuration, const char *key)
+static uint32_t number_of(const json_t *configuration, const char *key, uint32_t most)
 {
     const json_t *value = json_object_get(configuration, key);
     return json_is_integer(value) && json_integer_value(value) > 0 &&
-                   json_integer_value(value) <= UINT32_MAX
+                   json_integer_value(value) <= most
                ? (uint32_t)json_integer_value(value)
                : 0;
 }
@@ -64,9 +64,9 @@ static att_setting_t setting_of(const json_t *c)
                                             json_string_value(json_object_get(c, "protocol"))),
         .transport = (int8_t)att_word_number(ATT_WORDS_TRANSPORT,
                                              json_string_value(json_object_get(c, "transport"))),
-        .channels = (uint16_t)number_of(c, "channels"),
-        .threads = (uint16_t)number_of(c, "threads"),
-        .chunk_bytes = number_of(c, "chunk")};
+        .channels = (uint16_t)number_of(c, "channels", UINT16_MAX),
+        .threads = (uint16_t)number_of(c, "threads", UINT16_MAX),
+        .chunk_bytes = number_of(c, "chunk", UINT32_MAX)};
 }
 
 static int read_t4(const char *text, size_t length, recording_t *r, char *why, size_t size)
@@ -156,12 +156,21 @@ static const char *field(char *fields[FIELDS], int count, int column)
     return column >= 0 && column < count ? fields[column] : "";
 }
 
+/* What is no such number is 0, "keep". */
+static uint32_t number_in(const char *text, uint32_t most)
+{
+    unsigned long value = strtoul(text, NULL, 10);
+    return value <= most ? (uint32_t)value : 0;
+}
+
 static int read_csv(char *text, recording_t *r, char *why, size_t size)
 {
     int columns[COLUMNS];
     char *rest = text, *line = strsep(&rest, "\n");
     while (line != NULL && line[0] == '#')
         line = strsep(&rest, "\n");
+    char nothing[] = "";
+    line = line != NULL ? line : nothing; /* comments alone */
     line[strcspn(line, "\r")] = '\0';
     columns_of(line, columns);
     if (columns[ALGORITHM] < 0 || columns[PROTOCOL] < 0 || columns[CHANNELS] < 0 ||
@@ -184,12 +193,24 @@ static int read_csv(char *text, recording_t *r, char *why, size_t size)
                                                             field(f, n, columns[PROTOCOL])),
                         .transport = (int8_t)att_word_number(ATT_WORDS_TRANSPORT,
                                                              field(f, n, columns[TRANSPORT])),
-                        .channels = (uint16_t)strtoul(field(f, n, columns[CHANNELS]), NULL, 10),
-                        .threads = (uint16_t)strtoul(field(f, n, columns[THREADS]), NULL, 10),
-                        .chunk_bytes = (uint32_t)strtoul(field(f, n, columns[CHUNK]), NULL, 10)}};
+                        .channels = (uint16_t)number_in(field(f, n, columns[CHANNELS]), UINT16_MAX),
+                        .threads = (uint16_t)number_in(field(f, n, columns[THREADS]), UINT16_MAX),
+                        .chunk_bytes = number_in(field(f, n, columns[CHUNK]), UINT32_MAX)}};
         add(r, &row);
     }
     return 0;
+}
+
+int recording_parse(char *text, size_t length, recording_t *r, char *why, size_t size)
+{
+    int before = r->count;
+    const char *first = text + strspn(text, " \t\r\n");
+    int rc = *first == '{' ? read_t4(text, length, r, why, size) : read_csv(text, r, why, size);
+    if (rc == 0 && r->count == before) {
+        snprintf(why, size, "no row with an algorithm, a protocol and a duration");
+        rc = -1;
+    }
+    return rc;
 }
 
 static int read_file(const char *file, recording_t *r, char *why, size_t size)
@@ -198,14 +219,7 @@ static int read_file(const char *file, recording_t *r, char *why, size_t size)
     char reason[200] = "", *text = contents(file, &length, why, size);
     if (text == NULL)
         return -1;
-    int before = r->count;
-    const char *first = text + strspn(text, " \t\r\n");
-    int rc = *first == '{' ? read_t4(text, length, r, reason, sizeof reason)
-                           : read_csv(text, r, reason, sizeof reason);
-    if (rc == 0 && r->count == before) {
-        snprintf(reason, sizeof reason, "no row with an algorithm, a protocol and a duration");
-        rc = -1;
-    }
+    int rc = recording_parse(text, length, r, reason, sizeof reason);
     free(text);
     if (rc != 0)
         snprintf(why, size, "%s: %s", file, reason);

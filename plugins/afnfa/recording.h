@@ -25,6 +25,9 @@ typedef struct recording {
     int count;
 } recording_t;
 
+/* Rows of a file's bytes, after which stands a NUL; they are changed. Added to `recording`, whose
+ * rows have room for RECORDING_ROWS. 0, or -1 and one line in `why`. */
+int recording_parse(char *text, size_t length, recording_t *recording, char *why, size_t size);
 /* Rows of FILE[:FILE...]. 0, or -1 and one line in `why`. */
 int recording_read_all(const char *files, recording_t *recording, char *why, size_t size);
 void recording_free(recording_t *recording);

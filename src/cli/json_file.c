@@ -62,7 +62,8 @@ static int read_bytes(const char *path, size_t limit, char **bytes, size_t *leng
     return ATT_OK;
 }
 
-int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *error)
+int att_json_read_checked(const char *path, size_t limit, att_json_parse_fn parse, json_t **root,
+                          att_error_t *error)
 {
     char *bytes = NULL;
     size_t length = 0;
@@ -70,9 +71,14 @@ int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *er
     if (rc != ATT_OK)
         return rc;
     att_error_t inner = {""};
-    rc = att_json_parse(bytes, length, root, &inner);
+    rc = parse(bytes, length, root, &inner);
     free(bytes);
     return rc == ATT_OK ? rc : att_fail(error, (att_status_t)-rc, "%s: %s", path, inner.text);
+}
+
+int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *error)
+{
+    return att_json_read_checked(path, limit, att_json_parse, root, error);
 }
 
 int att_json_check_version(const json_t *root, int version, att_error_t *error)

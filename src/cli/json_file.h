@@ -15,6 +15,11 @@ int att_json_parse(const char *bytes, size_t length, json_t **root, att_error_t 
 /* The same for a file of at most `limit` bytes; -ATT_ENOENT when it is not there. The text begins
  * with the path. */
 int att_json_read(const char *path, size_t limit, json_t **root, att_error_t *error);
+/* The same with a parser that also checks what is in it; the text begins with the path. */
+typedef int (*att_json_parse_fn)(const char *bytes, size_t length, json_t **root,
+                                 att_error_t *error);
+int att_json_read_checked(const char *path, size_t limit, att_json_parse_fn parse, json_t **root,
+                          att_error_t *error);
 /* The object's "version" must be `version`: -ATT_EVERSION, or -ATT_EINPUT when there is none. */
 int att_json_check_version(const json_t *root, int version, att_error_t *error);
 /* A text as a JSON string; what is no UTF-8 (file names, arguments) becomes '?'. */

@@ -3,6 +3,7 @@
 #include "base/names.h"
 #include "base/data_file.h"
 #include "cli/json_file.h"
+#include "cli/paper_rows.h"
 #include "cli/sim_suite.h"
 #include "sim/crew.h"
 #include "sim/quantile.h"
@@ -350,20 +351,13 @@ static int report(const att_paper_t *paper, att_error_t *error)
 static int read_rows(att_paper_t *paper, att_error_t *error)
 {
     char path[PATH_MAX];
-    att_error_t why = {""};
     int rc = att_data_find("paper.json", path, NULL, error);
     if (rc == ATT_OK)
-        rc = att_json_read(path, PAPER_BYTES_MAX, &paper->document, error);
-    if (rc != ATT_OK)
-        return rc;
-    rc = att_json_check_version(paper->document, 1, &why);
-    if (rc != ATT_OK)
-        return att_fail(error, (att_status_t)-rc, "%s: %s", path, why.text);
-    paper->rows = json_object_get(paper->document, "rows");
-    if (json_array_size(paper->rows) == 0)
-        return att_fail(error, ATT_EINPUT, "%s: \"rows\" must be a list with something in it",
-                        path);
-    return ATT_OK;
+        rc = att_json_read_checked(path, PAPER_BYTES_MAX, att_paper_rows_parse, &paper->document,
+                                   error);
+    if (rc == ATT_OK)
+        paper->rows = json_object_get(paper->document, "rows");
+    return rc;
 }
 
 int att_sim_paper(const att_sim_options_t *options, struct att_strategy_host *host,

@@ -91,54 +91,86 @@ static uint32_t rank_in_batch(const json_t *surfaces, json_int_t batch, const ch
     return smaller;
 }
 
-static int add_listed_one(att_sim_suite_t *suite, const char *path, size_t i, att_error_t *error)
+static int check_surface(const json_t *surfaces, size_t i, att_error_t *error)
 {
-    const json_t *surfaces = json_object_get(suite->document, "surfaces");
     const json_t *item = json_array_get(surfaces, i);
     const char *name = json_string_value(json_object_get(item, "surface"));
     const json_t *held_out = json_object_get(item, "held_out");
     const json_t *batch = json_object_get(item, "batch");
-    if (name == NULL || !json_is_boolean(held_out) || !json_is_integer(batch))
+    if (name == NULL || name[0] == '\0' || strlen(name) >= ATT_SIM_SUITE_NAME ||
+        !json_is_boolean(held_out) || !json_is_integer(batch))
         return att_fail(error, ATT_EINPUT,
-                        "%s: /surfaces/%zu: \"surface\" (text), \"batch\" (number) and "
+                        "/surfaces/%zu: \"surface\" (text), \"batch\" (number) and "
                         "\"held_out\" (true or false) are needed",
-                        path, i);
+                        i);
     uint32_t size, rank = rank_in_batch(surfaces, json_integer_value(batch), name, &size);
-    /* Whoever designed the strategy before the rule held out others: the file says what was seen. */
+    /* Whoever designed the strategy before the rule held out others: the file says what was seen.
+     */
     const json_t *seen = json_object_get(item, "seen");
     bool by_rule = json_integer_value(batch) > 0 && rank < (size + 1) / 3;
     bool expected = json_is_boolean(seen) ? json_is_false(seen) : by_rule;
     if (json_is_true(held_out) != expected && seen != NULL)
-        return att_fail(error, ATT_EINPUT,
-                        "%s: /surfaces/%zu: %s was %sseen, so it is %sheld out", path, i, name,
-                        expected ? "not " : "", expected ? "" : "not ");
+        return att_fail(error, ATT_EINPUT, "/surfaces/%zu: %.128s was %sseen, so it is %sheld out",
+                        i, name, expected ? "not " : "", expected ? "" : "not ");
     if (json_is_true(held_out) != expected)
         return att_fail(error, ATT_EINPUT,
-                        "%s: /surfaces/%zu: by the hash of its name %s is %sheld out", path, i,
-                        name, by_rule ? "" : "not ");
-    return add_surface(suite, name, expected, error);
+                        "/surfaces/%zu: by the hash of its name %.128s is %sheld out", i, name,
+                        by_rule ? "" : "not ");
+    return ATT_OK;
 }
 
-static int add_listed(att_sim_suite_t *suite, const char *path, att_error_t *error)
+static int check_document(const json_t *document, att_error_t *error)
 {
-    const json_t *surfaces = json_object_get(suite->document, "surfaces");
-    const json_t *strategies = json_object_get(suite->document, "strategies");
+    const json_t *surfaces = json_object_get(document, "surfaces");
+    const json_t *strategies = json_object_get(document, "strategies");
     size_t i;
     json_t *item;
+    int rc = att_json_check_version(document, 1, error);
+    if (rc != ATT_OK)
+        return rc;
     if (json_array_size(surfaces) == 0 || json_array_size(strategies) == 0)
         return att_fail(error, ATT_EINPUT,
-                        "%s: \"surfaces\" and \"strategies\" must be lists with something in them",
-                        path);
+                        "\"surfaces\" and \"strategies\" must be lists with something in them");
+    if (json_array_size(surfaces) > ATT_SIM_SUITE_MOST)
+        return att_fail(error, ATT_EFULL, "/surfaces: more than %d", ATT_SIM_SUITE_MOST);
     json_array_foreach(strategies, i, item)
     {
-        if (!json_is_string(item) || suite->strategy_count == ATT_SIM_STRATEGIES)
-            return att_fail(error, ATT_EINPUT, "%s: /strategies/%zu: not a name, or too many", path,
-                            i);
-        suite->strategies[suite->strategy_count++] = json_string_value(item);
+        if (!json_is_string(item) || i == ATT_SIM_STRATEGIES)
+            return att_fail(error, ATT_EINPUT, "/strategies/%zu: not a name, or too many", i);
     }
-    int rc = ATT_OK;
     for (i = 0; rc == ATT_OK && i < json_array_size(surfaces); i++)
-        rc = add_listed_one(suite, path, i, error);
+        rc = check_surface(surfaces, i, error);
+    return rc;
+}
+
+int att_sim_suite_parse(const char *bytes, size_t length, json_t **document, att_error_t *error)
+{
+    json_t *root;
+    int rc = att_json_parse(bytes, length, &root, error);
+    if (rc != ATT_OK)
+        return rc;
+    rc = check_document(root, error);
+    if (rc != ATT_OK) {
+        json_decref(root);
+        return rc;
+    }
+    *document = root;
+    return ATT_OK;
+}
+
+static int add_listed(att_sim_suite_t *suite, att_error_t *error)
+{
+    const json_t *surfaces = json_object_get(suite->document, "surfaces");
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(suite->document, "strategies"), i, item)
+        suite->strategies[suite->strategy_count++] = json_string_value(item);
+    int rc = ATT_OK;
+    for (i = 0; rc == ATT_OK && i < json_array_size(surfaces); i++) {
+        item = json_array_get(surfaces, i);
+        rc = add_surface(suite, json_string_value(json_object_get(item, "surface")),
+                         json_is_true(json_object_get(item, "held_out")), error);
+    }
     return rc;
 }
 
@@ -188,17 +220,13 @@ int att_sim_suite_read(const char *path, att_sim_suite_t *out, att_error_t *erro
     else
         rc = att_data_find("suite.json", file, folder, error);
     if (rc == ATT_OK)
-        rc = att_json_read(file, SUITE_BYTES_MAX, &suite.document, error);
+        rc = att_json_read_checked(file, SUITE_BYTES_MAX, att_sim_suite_parse, &suite.document,
+                                   error);
     if (rc != ATT_OK)
         return rc;
     suite.entries = calloc(ATT_SIM_SUITE_MOST, sizeof *suite.entries);
-    if (suite.entries == NULL)
-        rc = att_fail(error, ATT_ENOMEM, "no memory for a suite");
-    att_error_t inner;
-    if (rc == ATT_OK && (rc = att_json_check_version(suite.document, 1, &inner)) != ATT_OK)
-        att_fail(error, (att_status_t)-rc, "%s: %s", file, inner.text);
-    if (rc == ATT_OK)
-        rc = add_listed(&suite, file, error);
+    rc = suite.entries == NULL ? att_fail(error, ATT_ENOMEM, "no memory for a suite")
+                               : add_listed(&suite, error);
     if (rc == ATT_OK && folder[0] != '\0')
         rc = add_unlisted(&suite, file, folder, error);
     if (rc != ATT_OK) {

@@ -14,10 +14,11 @@
 #include <jansson.h>
 
 #define ATT_SIM_SUITE_MOST 512
+#define ATT_SIM_SUITE_NAME 128
 
 /* One line of the contest: a surface, a task of it and a load. */
 typedef struct att_sim_suite_entry {
-    char surface[128];
+    char surface[ATT_SIM_SUITE_NAME];
     char label[192];
     int collective;
     uint64_t bytes;
@@ -32,6 +33,10 @@ typedef struct att_sim_suite {
     uint32_t count;
     att_sim_suite_entry_t *entries;
 } att_sim_suite_t;
+
+/* The bytes of a suite.json, checked as far as that needs no surface. -ATT_EINPUT, -ATT_EVERSION or
+ * -ATT_EFULL name the place. The caller owns *document. */
+int att_sim_suite_parse(const char *bytes, size_t length, json_t **document, att_error_t *error);
 
 /* `path` NULL: suite.json of ATTUNE_DATA_DIR, the source tree or the installed data folder. Opens
  * every surface once to learn its tasks and loads. Surfaces that lie beside the listed ones and are

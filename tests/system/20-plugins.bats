@@ -201,4 +201,21 @@ needs_bad_plugins() {
     reject_output 'samples'
     run complete_line attune run -- trunca
     expect_output '^truncate$'
+    run complete_line attune plugins ''
+    [ "$output" = check ] || fail 'expected check'
+    run complete_line attune plugins --
+    expect_output '^--plugin-path$'
+    reject_output 'deadline'
+    touch strategy.so strategy.c
+    mkdir strange
+    run complete_line attune plugins check st
+    [ "$(sort <<<"$output")" = 'strange
+strategy.so' ] || fail 'expected the folder and the library'
+    run complete_line attune plugins check strategy.so --
+    expect_output '^--deadline$'
+    expect_output '^--options$'
+    reject_output 'plugin-path'
+    # Every option of its help is among them, and no other.
+    [ "$(sort <<<"$output")" = "$(printf '%s\n' --help $(attune plugins check --help | sed -n '/plugins check/p' |
+        grep -Eo -- '--[a-z]+') | sort)" ] || fail "$output"
 }

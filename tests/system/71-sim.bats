@@ -130,6 +130,38 @@ small() {
 }
 
 # bats test_tags=long
+@test "a suite or a paper's table that is malformed is refused with its place" {
+    mkdir data
+    cp -r "$ATTUNE_ROOT"/data/. data/
+    local change want
+    while IFS='|' read -r change want; do
+        jq "$change" "$ATTUNE_ROOT/data/suite.json" >suite.json
+        run --separate-stderr attune sim --suite-file suite.json --seeds 1
+        [ "$status" -ne 0 ] || fail "$change was taken"
+        expect_one_line "suite.json: $want"
+    done <<'END'
+.version = 2|the format's version is 2
+.surfaces = []|"surfaces" and "strategies" must be lists
+.surfaces[0].surface = ("x" * 200)|/surfaces/0: "surface" \(text\)
+.strategies[1] = 3|/strategies/1: not a name
+.surfaces += [limit(600; repeat(.surfaces[0]))]|/surfaces: more than 512
+END
+    export ATTUNE_DATA_DIR=$PWD/data
+    while IFS='|' read -r change want; do
+        jq "$change" "$ATTUNE_ROOT/data/paper.json" >data/paper.json
+        run --separate-stderr attune sim --paper --quiet
+        [ "$status" -ne 0 ] || fail "$change was taken"
+        expect_one_line "paper.json: $want"
+    done <<'END'
+.rows = {}|"rows" must be a list
+del(.units)|"source" \(text\) and "units"
+.rows[2].kind = "guess"|/rows/2: "kind" must be
+.rows[1].bytes = 1e300|/rows/1: "bytes" must be a number of bytes or null
+.rows[0].autoccl_speedup = -1|/rows/0: "autoccl_speedup" must be a number above 0
+.rows[0].collective = "alltoall"|/rows/0: "collective" must be a collective or all
+END
+}
+
 @test "the paper's rows come with source, simulation and difference" {
     run attune sim --paper --json paper.json --quiet
     expect_status 0
