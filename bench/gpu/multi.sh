@@ -25,7 +25,7 @@
 # ATTUNE_BUILD     build folder (build/gpu); CARRY folder with libraries that the machine lacks
 # OUT              STEP.log, PART.tar.gz, report.txt (build/multi); WORK what they are made of (build/multi.work)
 # RANKS            (all GPUs); SIZES (1M,4M,16M,64M,256M,1G); STRATEGY (default)
-# LIMIT_SECONDS    for the whole command (540); LAUNCHES of a training of each kind (6); STEPS of one (200)
+# LIMIT_SECONDS    for the whole command (540); LAUNCHES of a training of each kind (6); STEPS of one (300)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 usage() { sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2; exit 2; }
@@ -87,10 +87,10 @@ small_sweep=(--batch 16 --time 3) large_sweep=(--batch 2 --time 6) gemm_sweep=(-
 most=32
 variant_sizes=16M,128M nt_size=16M variant_time=10 forced_channels=8 forced_calls=1000
 nt_grid=(--threads-list 128,256,512 --channels 4,8,16,24,32 --chunks 64K,256K,1M) nt_budget=25
-record_sizes=1M,16M,128M record_seconds=150
+record_sizes=1M,16M,128M record_seconds=140
 record_grid=(--channels 1,2,4,8,12,16,20,24,28,32 --chunks 16K,64K,256K,1M --again 30)
 record_name=(--prefix "${PREFIX:-h200-nvlink}" --description "one process a GPU, NVLink")
-launches=${LAUNCHES:-6} steps=${STEPS:-200} launch_seconds=45
+launches=${LAUNCHES:-6} steps=${STEPS:-300} launch_seconds=40
 
 if [ $dry = yes ]; then
     export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
@@ -102,7 +102,7 @@ if [ $dry = yes ]; then
     record_sizes=16K,64K,256K record_seconds=25
     record_grid=(--channels 1,2 --chunks 8K,32K --again 30)
     record_name=(--prefix fabric --device "host fabric")
-    launches=${LAUNCHES:-1} steps=${STEPS:-25}
+    launches=${LAUNCHES:-2} steps=${STEPS:-25} launch_seconds=30
 else
     export NCCL_NVLS_ENABLE=0
     # As attune run sets it: what is compared must not differ in what is connected.
@@ -362,21 +362,39 @@ variants() {
 
 # ---- training and record ----
 
+# trained CASE LAUNCHES: up to so many launches of each kind; status 3 when the time is over before.
+trained() {
+    local left=$((until - (SECONDS - began) - 5)) options=()
+    [ $dry = no ] || options=(--dry)
+    [ $left -ge 1 ] || return 3
+    DEVICES=own RANKS=$ranks LAUNCHES=$2 STEPS=$steps OUT=$part LIMIT_SECONDS=$left \
+        LAUNCH_SECONDS=$launch_seconds limited $((left + 5)) "$root/bench/gpu/pytorch.sh" "$1" "${options[@]}"
+    local status=$?
+    save training
+    return $status
+}
+
+# In rounds of one launch of each kind, so that an early end leaves as many of each case.
 training() {
-    local share case left options=()
+    local case round status cases=(equal ddp25 fsdp) left
     part=$work/training
     mkdir -p "$part" && environment training
-    [ $dry = no ] || options=(--dry)
-    [ $dry = yes ] && launch_seconds=30
-    for share in equal:100 ddp25:52 fsdp:100; do
-        case=${share%:*}
-        left=$(((until - (SECONDS - began) - 5) * ${share#*:} / 100))
-        say "training: $case, at most $left s"
-        DEVICES=own RANKS=$ranks LAUNCHES=$launches STEPS=$steps OUT=$part LIMIT_SECONDS=$left \
-            LAUNCH_SECONDS=$launch_seconds limited $((left + 5)) "$root/bench/gpu/pytorch.sh" "$case" "${options[@]}"
-        case $? in 0) ;; 3) failed "training: $case is not complete; once more: $0 training" ;;
-        *) failed "training: $case" ;; esac
-        save training
+    for ((round = 1; round <= launches; round++)); do
+        left=()
+        for case in "${cases[@]}"; do
+            say "training: $case, launch $round"
+            trained "$case" $round
+            status=$?
+            if [ $status -eq 3 ]; then
+                failed "training: $((round - 1)) of $launches launches; once more: $0 training"
+                return
+            elif [ $status -ne 0 ]; then
+                failed "training: $case"
+            elif [ "$case" != equal ]; then
+                left+=("$case")
+            fi
+        done
+        cases=("${left[@]}")
     done
 }
 
