@@ -139,16 +139,17 @@ static stretch_t look_at_window(const struct att_straggler *s, uint32_t rank, ui
     return (stretch_t){values[(length - 1) / 2], values[(length - 1) * 9 / 10]};
 }
 
-/* Limit of one rank from its calm windows, and the level of the calmest. A window beside one that
- * is not calm may hold the first or last late steps: it does not count. scratch: [count]. */
+/* Limit of one rank from its calm windows, and the level of the calmest: by `high`, since one with
+ * the first late steps in it has a low median. A window beside one that is not calm may hold such
+ * steps: it does not count, or, when it is the calmest, without what lies above its `high`.
+ * scratch: [count]. */
 static void find_calm(struct att_straggler *s, uint32_t rank, float *scratch, double *level)
 {
     uint32_t window = window_of(s), windows = s->count / window, kept = 0, best = 0;
     stretch_t calmest = {INFINITY, INFINITY};
     for (uint32_t w = 0; w < windows; w++) {
         stretch_t one = look_at_window(s, rank, w * window, window);
-        if (one.median < calmest.median ||
-            (one.median == calmest.median && one.high < calmest.high)) {
+        if (one.high < calmest.high || (one.high == calmest.high && one.median < calmest.median)) {
             calmest = one;
             best = w;
         }
@@ -160,16 +161,19 @@ static void find_calm(struct att_straggler *s, uint32_t rank, float *scratch, do
             w + 1 >= windows || look_at_window(s, rank, (w + 1) * window, window).median <= bound;
         if (w == 0)
             now = look_at_window(s, rank, 0, window).median <= bound;
-        if ((before && now && after) || w == best)
-            for (uint32_t i = 0; i < window; i++)
-                scratch[kept++] = s->lateness[(size_t)(w * window + i) * s->ranks + rank];
+        bool whole = before && now && after;
+        for (uint32_t i = 0; i < window && (whole || w == best); i++) {
+            float value = s->lateness[(size_t)(w * window + i) * s->ranks + rank];
+            if (whole || value <= calmest.high)
+                scratch[kept++] = value;
+        }
         before = now;
         now = after;
     }
     qsort(scratch, kept, sizeof *scratch, by_float);
     double high = quantile(scratch, kept, CALM_PART);
     s->about[rank].calm_ns = high > 0 ? CALM_FACTOR * high : 0;
-    *level = calmest.median;
+    *level = calmest.high;
 }
 
 static int find_limits(struct att_straggler *s)

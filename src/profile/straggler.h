@@ -10,9 +10,10 @@
  *   - above the rank's own calm steps: twice the 95th percentile of its lateness there, and
  *   - at least 5 % of the median time from step to step (less does not matter), and
  *   - not alone: 4 of 5 steps in a row, so that a single hiccup names nobody.
- * Calm steps are the windows of 16 steps in which the rank was least late, and those like them. A
- * rank that is late in all of its windows has no calm ones: the other ranks' stand in for them when
- * its lateness is at least 20 % of the time from step to step ("constant").
+ * Calm steps are the windows of 16 steps in which the rank was least late (by the third largest of
+ * each), and those like them. A rank that is late in all of its windows has no calm ones: the other
+ * ranks' stand in for them when its lateness is at least 20 % of the time from step to step
+ * ("constant").
  */
 #ifndef ATT_PROFILE_STRAGGLER_H
 #define ATT_PROFILE_STRAGGLER_H

@@ -232,26 +232,40 @@ short_of_room() { # BLOCKS-OF-1024 COMMAND...
     [ "$(field '[.groups[].steps] | add')" -ge 200 ]
 }
 
+# as_arrived MS LEAST: in at least LEAST steps rank 1 came last by more than half of MS; all but 5 % of them
+# are named, and no step is in which the last one came less than 5 % of the period late. What cores that have
+# other work do to the ranks is lateness too: arrivals are the truth, not the delay.
+as_arrived() {
+    awk -F, -v ms="$1" -v least="$2" -v period="$(field '.groups[0].period_us')" '
+        /^[0-9]/ {
+            delayed = ms > 0 && $7 == 1 && $8 > 500 * ms
+            all += delayed
+            named += delayed && $10
+            wrong += $10 && $8 < 0.05 * period
+        }
+        END {
+            printf "%d of %d late steps named, %d wrongly\n", named, all, wrong
+            exit !(all >= least && named >= 0.95 * all && wrong == 0)
+        }' steps.csv
+}
+
 # bats test_tags=long
-@test "real fabric, 2 ranks, one a core: 20 and 200 ms are named, nobody without" {
+@test "real fabric, 2 ranks, one a core: 20 and 200 ms are named, nobody without a reason" {
     needs_parts
     [ "$(nproc)" -ge 2 ] || skip "one core"
-    local case delay least
-    for case in '::0' '1:20:30:1' '1:200:30:1'; do
+    local ms delay calls
+    for ms in 0 20 200; do
         rm -rf run
-        delay=()
-        least=0
-        [ "$case" = '::0' ] || { delay=(--delay "${case%:1}"); least=86; }
+        delay=() calls=400
+        [ $ms -eq 0 ] || delay=(--delay "1:$ms:30") calls=60
         run timeout 100 attune run --quiet --observe --trace on --fabric real --run-dir run -- \
-            attune bench allreduce -b 1M -e 1M --procs 2 -c 0 -n 60 "${delay[@]}"
+            attune bench allreduce -b 1M -e 1M --procs 2 -c 0 -n $calls "${delay[@]}"
         expect_status 0
-        attune stragglers run --json >late.json
-        if [ "$least" -eq 0 ]; then
-            [ "$(field '[.groups[].named[]] | length')" -eq 0 ] || fail "named without a delay"
-        else
-            [ "$(field '[.groups[].named[].rank] | unique | tostring')" = '[1]' ] || fail "$case"
-            [ "$(field '[.groups[].named[].named_steps] | add')" -ge $least ] || fail "$case"
-        fi
+        attune stragglers run --json --steps steps.csv >late.json
+        [ "$(grep -c '^[0-9]' steps.csv)" -ge 60 ] || fail "$ms ms: too few steps were recorded"
+        # The last 90 of 121 steps are delayed; a recording begins when the sidecar has looked.
+        run as_arrived $ms $((ms > 0 ? 60 : 0))
+        expect_status 0
     done
 }
 

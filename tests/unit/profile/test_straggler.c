@@ -21,6 +21,7 @@ typedef struct script {
     uint32_t every;    /* only every n-th of these; 0 = all */
     int64_t noise_ns;  /* of every arrival, evenly */
     uint32_t uncertainty_ns;
+    uint32_t warm_up; /* first steps, with ten times the noise */
 } script_t;
 
 static uint64_t draw(uint64_t *seed)
@@ -37,9 +38,9 @@ static struct att_straggler *play(const script_t *s)
     assert_int_equal(att_straggler_create(s->ranks, &out), ATT_OK);
     for (uint32_t i = 0; i < STEPS; i++) {
         att_straggler_step_t step = {.call = i, .uncertainty_ns = s->uncertainty_ns};
+        uint64_t noise = (uint64_t)s->noise_ns * (i < s->warm_up ? 10 : 1);
         for (uint32_t r = 0; r < s->ranks; r++)
-            arrivals[r] =
-                now + (s->noise_ns > 0 ? (int64_t)(draw(&seed) % (uint64_t)s->noise_ns) : 0);
+            arrivals[r] = now + (noise > 0 ? (int64_t)(draw(&seed) % noise) : 0);
         if (i >= s->from && i < s->to && (s->every == 0 || i % s->every == 0))
             arrivals[s->late] += s->late_ns;
         for (uint32_t r = 0; r < s->ranks; r++)
@@ -89,7 +90,7 @@ static void a_late_rank_is_named_with_its_onset(void **state)
 /* Wherever the onset falls in the windows, and with no noise at all. */
 static void the_onset_may_be_anywhere(void **state)
 {
-    for (uint32_t from = 20; from < 60; from++) {
+    for (uint32_t from = 0; from < 60; from++) {
         script_t script = {
             .ranks = RANKS, .late = 5, .late_ns = 2000000, .from = from, .to = STEPS};
         struct att_straggler *s = play(&script);
@@ -100,6 +101,30 @@ static void the_onset_may_be_anywhere(void **state)
         assert_int_equal(e->named, STEPS - from);
         att_straggler_destroy(s);
     }
+}
+
+/* Recordings begin when they begin: few calm steps before the onset, noisier ones than later, two
+ * ranks. */
+static void a_short_calm_start_is_enough(void **state)
+{
+    for (uint32_t ranks = 2; ranks <= RANKS; ranks += 6)
+        for (uint32_t from = 4; from < 48; from++) {
+            script_t script = {.ranks = ranks,
+                               .late = 1,
+                               .late_ns = 20000000,
+                               .from = from,
+                               .to = STEPS,
+                               .noise_ns = 50000,
+                               .warm_up = 16};
+            struct att_straggler *s = play(&script);
+            uint32_t count;
+            const att_straggler_episode_t *e = att_straggler_episodes(s, &count);
+            assert_int_equal(count, 1);
+            assert_int_equal(e->rank, 1);
+            assert_in_range(e->from, from, from + 1);
+            assert_in_range(e->named, STEPS - from - 2, STEPS - from);
+            att_straggler_destroy(s);
+        }
 }
 
 static void nobody_is_named_without_a_delay(void **state)
@@ -198,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_rank_is_named_with_its_onset),
         cmocka_unit_test(the_onset_may_be_anywhere),
+        cmocka_unit_test(a_short_calm_start_is_enough),
         cmocka_unit_test(nobody_is_named_without_a_delay),
         cmocka_unit_test(the_clocks_must_be_good_enough),
         cmocka_unit_test(what_the_rank_always_does_names_nobody),
