@@ -1,7 +1,9 @@
 # What the scripts of this folder need of a machine with GPUs; sourced by them, with `root` set.
 #
 # CARRY    folder with unpacked libraries that the machine lacks (.carry/root)
-# Puts CUDA's and CARRY's libraries where programs and the build find them.
+# Puts CUDA's and CARRY's libraries where programs and the build find them. PLAIN_LIBRARY_PATH is what
+# LD_LIBRARY_PATH was: for programs that bring their own CUDA, as PyTorch does.
+export PLAIN_LIBRARY_PATH=${PLAIN_LIBRARY_PATH-${LD_LIBRARY_PATH:-}}
 carry=${CARRY:-$root/.carry/root}
 if [ -d "$carry" ]; then
     libraries=$carry/usr/lib/x86_64-linux-gnu

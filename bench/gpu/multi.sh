@@ -67,7 +67,8 @@ limited() {
 
 # save PART: what there is of it into OUT.
 save() {
-    tar -C "$work" -czf "$work/$1.tar.gz" "$1" && mv -f "$work/$1.tar.gz" "$out/$1.tar.gz"
+    tar -C "$work" -czf "$work/$1.tar.gz" "$1"
+    [ $? -le 1 ] && mv -f "$work/$1.tar.gz" "$out/$1.tar.gz" # 1: a file grew meanwhile
 }
 
 bytes_of() { numfmt --from=iec "$1"; }

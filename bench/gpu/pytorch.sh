@@ -97,6 +97,7 @@ program() {
         words+=(--no-python bash -c 'NCCL_HOSTID=rank$LOCAL_RANK exec python3 "$@"' train)
     fi
     words+=("$script" "${more[@]}")
+    words=(env LD_LIBRARY_PATH="$PLAIN_LIBRARY_PATH" "${words[@]}") # the wheel's own CUDA
 }
 
 # Environment of all kinds alike.
