@@ -65,6 +65,8 @@ int att_log_set_file(const char *path)
     return file >= 0 ? ATT_OK : -ATT_ESYSTEM;
 }
 
+static _Atomic(att_log_site_t *) sites;
+
 /* One write a line, so that lines of several processes do not mix. */
 static void emit(att_log_level_t level, uint64_t left_out, const char *format, va_list args)
 {
@@ -111,6 +113,34 @@ void att_log_limited(att_log_site_t *site, att_log_level_t level, const char *fo
     uint64_t left_out = atomic_exchange(&site->suppressed, 0);
     va_list args;
     va_start(args, format);
+    vsnprintf(site->text, sizeof site->text, format, args);
+    va_end(args);
+    site->level = level;
+    if (last == 0) { /* once: nobody else comes here with 0 */
+        site->next = atomic_load(&sites);
+        while (!atomic_compare_exchange_weak(&sites, &site->next, site))
+            continue;
+    }
+    va_start(args, format);
     emit(level, left_out, format, args);
     va_end(args);
+}
+
+static void emit_text(att_log_level_t level, uint64_t left_out, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void emit_text(att_log_level_t level, uint64_t left_out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    emit(level, left_out, format, args);
+    va_end(args);
+}
+
+void att_log_finish(void)
+{
+    for (att_log_site_t *site = atomic_load(&sites); site != NULL; site = site->next) {
+        uint64_t left_out = atomic_exchange(&site->suppressed, 0);
+        if (left_out > 0)
+            emit_text(site->level, left_out, "%s", site->text);
+    }
 }

@@ -27,12 +27,19 @@ int att_log_set_file(const char *path);
 
 void att_log(att_log_level_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* At most one line a second per site; the next line printed tells how many were left out. */
+/* At most one line a second per site; the next line printed tells how many were left out. A site is
+ * static: the end of the process finds it again. */
 typedef struct att_log_site {
     _Atomic uint64_t last_ns;
     _Atomic uint64_t suppressed;
+    struct att_log_site *next; /* of those that printed something */
+    att_log_level_t level;
+    char text[128]; /* the last line, cut */
 } att_log_site_t;
 void att_log_limited(att_log_site_t *site, att_log_level_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* For each site that left lines out since its last one: that line again and how many. When nothing
+ * is logged any more: at the end of a process. */
+void att_log_finish(void);
 
 #endif

@@ -202,6 +202,7 @@ int main(int argc, char **argv)
     att_step_close();
     MPI_Finalize();
     alarm(0);
+    att_log_finish();
     clean_up(&config, starter);
     att_config_free(&config);
     return 0;

@@ -135,5 +135,6 @@ __attribute__((destructor)) static void leave(void)
     atomic_store(&hook.process->state, ATT_ENTRY_RETIRED);
     if (atomic_load(&hook.memory->header.agent_epoch) == 0)
         explain_absence("no sidecar came, nothing was tuned");
+    att_log_finish();
     att_segment_let_go(hook.segment);
 }

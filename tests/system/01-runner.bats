@@ -164,3 +164,23 @@ END
     run tree/tests/tally empty
     expect_status 1
 }
+
+@test "every test that tests/README.md names is there" {
+    local file='' word named=0
+    # A path holds for the names behind it, up to the next path.
+    while IFS= read -r word; do
+        case $word in
+        unit/* | system/*) file=$ATTUNE_ROOT/tests/$word ;;
+        *)
+            if [[ $file == *.bats ]]; then
+                grep -qF -- "@test \"$word\"" "$file" || fail "$file has no test '$word'"
+            else
+                grep -qE "cmocka_unit_test(_[a-z]+)*\\($word" "$file" || fail "$file has no test '$word'"
+            fi
+            named=$((named + 1))
+            ;;
+        esac
+    done < <(sed -n '/^| T/p' "$ATTUNE_ROOT/tests/README.md" | cut -d'|' -f5 |
+        grep -oE '(unit|system)/[a-z0-9_/.-]+|`[^`]+`' | tr -d '`')
+    [ "$named" -ge 20 ] || fail "only $named tests were named"
+}
