@@ -7,7 +7,7 @@
  *
  * attune asks for settings, measures them on the job's own calls and tells what it measured:
  *
- *     create(space, options) -> [ask -> tell ...] -> best -> destroy
+ *     check(options) -> create(space, options) -> [ask -> tell ...] -> best -> destroy
  *
  * All calls of one search come from one thread, in a process of their own without the job's
  * memory. A call that does not return before its deadline ends the search; the job keeps NCCL's
@@ -21,6 +21,8 @@
 
 #include "attune/setting.h"
 
+#include <stdio.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,7 +32,8 @@ extern "C" {
 enum {
     ATT_STRATEGY_OK       = 0,
     ATT_STRATEGY_ENOMEM   = -1,
-    ATT_STRATEGY_EOPTION  = -2, /* a parameter has a value that this space cannot take */
+    ATT_STRATEGY_EOPTION  = -2, /* a parameter has a value that it cannot take: check; or not in
+                                   this space: create */
     ATT_STRATEGY_EINVALID = -3, /* anything else; the log names the op */
 };
 
@@ -175,17 +178,34 @@ typedef struct att_strategy {
     /* Optional, likewise: how many usable samples the trial of this setting, given by the latest
      * ask, is to take: 1..ATT_STRATEGY_SAMPLES. 0: as many as the user wants (--samples). */
     uint32_t (*samples)(void *state, const att_setting_t *setting);
+
+    /* Optional, likewise: can a search begin with these parameters, whatever the space? attune asks
+     * before the job starts and again before each create, which sees checked values only. If not:
+     * ATT_STRATEGY_EOPTION, and in `why`, empty so far, the one line that the user is to read.
+     * `size` is at least ATT_STRATEGY_WHY bytes. att_option_refuse writes such a line. */
+    int (*check)(const att_options_t *options, char *why, size_t size);
 } att_strategy_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 120, "strategy ABI 1");
+_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 128, "strategy ABI 1");
 
 #define ATT_STRATEGY_SIZE_LEAST offsetof(att_strategy_t, offline_samples)
 /* An optional op at the end that the plugin's struct has. */
 #define ATT_STRATEGY_HAS(s, op)                                                                    \
     ((s)->size >= offsetof(att_strategy_t, op) + sizeof((s)->op) && (s)->op != NULL)
 #define ATT_STRATEGY_SAMPLES    64u /* of one trial at most */
+#define ATT_STRATEGY_WHY        256u
 
 #define ATT_STRATEGY_SYMBOL "attune_strategy"
 #define ATT_STRATEGY_EXPORT __attribute__((visibility("default")))
+
+/* For check: `parameter budget: "0" is not accepted (1 to 299)`, where `accepted` says what is.
+ * Returns ATT_STRATEGY_EOPTION. */
+static inline int att_option_refuse(const att_option_t *option, const char *accepted, char *why,
+                                    size_t size)
+{
+    snprintf(why, size, "parameter %s: \"%s\" is not accepted (%s)", option->name, option->text,
+             accepted);
+    return ATT_STRATEGY_EOPTION;
+}
 
 /* True when `setting` lies in subspace `s` (the knobs of att_subspace_t explain the rule). */
 static inline bool att_subspace_contains(const att_subspace_t *s, att_setting_t x)

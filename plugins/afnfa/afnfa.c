@@ -35,14 +35,16 @@ static const att_parameter_t parameters[P_COUNT] = {
      "one setting for an environment as published, or one a task as AutoCCL's authors did"},
     {"train", ATT_PARAMETER_STRING, 0, "", NULL,
      "recordings FILE[:FILE...] (T4, CSV) to learn from; empty: own random trials"},
-    {"samples", ATT_PARAMETER_INT, 0, "345", NULL, "settings to learn from (form=environment)"},
+    {"samples", ATT_PARAMETER_INT, 0, "345", NULL,
+     "settings to learn from, 8 to 20000 (form=environment)"},
     {"share", ATT_PARAMETER_REAL, 0, "0.01", NULL,
-     "share of the space to learn from (form=task), at least 8 settings"},
-    {"trees", ATT_PARAMETER_INT, 0, "100", NULL, "of the forest"},
-    {"steps", ATT_PARAMETER_INT, 0, "2000", NULL, "of annealing over the prediction"},
+     "share of the space to learn from, above 0 to 1 (form=task), at least 8 settings"},
+    {"trees", ATT_PARAMETER_INT, 0, "100", NULL, "of the forest, 1 to 10000"},
+    {"steps", ATT_PARAMETER_INT, 0, "2000", NULL, "of annealing over the prediction, at least 1"},
 };
 
 #define SAMPLES 20000 /* most */
+#define TREES   10000
 #define LEAST   8
 #define HOT     0.05 /* temperatures of annealing, in speeds (1 is the fastest seen) */
 #define COLD    0.001
@@ -210,13 +212,36 @@ static void destroy(void *state)
     free(s);
 }
 
+/* The recordings are read here too: one that is missing or damaged must not cost a run. */
+static int check_recordings(const att_option_t *train, char *why, size_t size)
+{
+    char reason[ATT_STRATEGY_WHY];
+    recording_t r = {0};
+    if (train->text[0] == '\0')
+        return ATT_STRATEGY_OK;
+    if (recording_read_all(train->text, &r, reason, sizeof reason) != 0)
+        return att_option_refuse(train, reason, why, size);
+    recording_free(&r);
+    return ATT_STRATEGY_OK;
+}
+
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *o = options->options;
+    if (o[P_SAMPLES].integer < LEAST || o[P_SAMPLES].integer > SAMPLES)
+        return att_option_refuse(&o[P_SAMPLES], "8 to 20000", why, size);
+    if (!(o[P_SHARE].real > 0) || o[P_SHARE].real > 1)
+        return att_option_refuse(&o[P_SHARE], "above 0, at most 1", why, size);
+    if (o[P_TREES].integer < 1 || o[P_TREES].integer > TREES)
+        return att_option_refuse(&o[P_TREES], "1 to 10000", why, size);
+    if (o[P_STEPS].integer < 1)
+        return att_option_refuse(&o[P_STEPS], "at least 1", why, size);
+    return check_recordings(&o[P_TRAIN], why, size);
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     const att_option_t *o = options->options;
-    if (o[P_SAMPLES].integer < LEAST || o[P_SAMPLES].integer > SAMPLES ||
-        !(o[P_SHARE].real > 0 && o[P_SHARE].real <= 1) || o[P_TREES].integer < 1 ||
-        o[P_TREES].integer > 10000 || o[P_STEPS].integer < 1)
-        return ATT_STRATEGY_EOPTION;
     struct state *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ATT_STRATEGY_ENOMEM;
@@ -394,4 +419,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .destroy = destroy,
     .offline_samples = offline_samples,
     .samples = samples,
+    .check = check,
 };

@@ -17,9 +17,10 @@
 enum { P_TRIALS, P_HOT, P_COLD, P_COUNT };
 
 static const att_parameter_t parameters[P_COUNT] = {
-    {"trials", ATT_PARAMETER_INT, 0, "100", NULL, "settings to try"},
-    {"hot", ATT_PARAMETER_REAL, 0, "0.2", NULL, "temperature at the start, relative duration"},
-    {"cold", ATT_PARAMETER_REAL, 0, "0.005", NULL, "temperature at the end, relative duration"},
+    {"trials", ATT_PARAMETER_INT, 0, "100", NULL, "settings to try, at least 1"},
+    {"hot", ATT_PARAMETER_REAL, 0, "0.2", NULL,
+     "temperature at the start, relative duration above 0"},
+    {"cold", ATT_PARAMETER_REAL, 0, "0.005", NULL, "temperature at the end, likewise, at most hot"},
 };
 
 #define JUMP    0.2   /* of the steps go to another subspace */
@@ -37,12 +38,21 @@ struct state {
     double at_score, best_score; /* duration over NCCL's own at the same time */
 };
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *o = options->options;
+    if (o[P_TRIALS].integer < 1)
+        return att_option_refuse(&o[P_TRIALS], "at least 1", why, size);
+    if (!(o[P_HOT].real > 0))
+        return att_option_refuse(&o[P_HOT], "above 0", why, size);
+    if (!(o[P_COLD].real > 0) || o[P_COLD].real > o[P_HOT].real)
+        return att_option_refuse(&o[P_COLD], "above 0, at most hot", why, size);
+    return ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     const att_option_t *o = options->options;
-    if (o[P_TRIALS].integer < 1 || !(o[P_HOT].real > 0) || !(o[P_COLD].real > 0) ||
-        o[P_COLD].real > o[P_HOT].real)
-        return ATT_STRATEGY_EOPTION;
     struct state *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ATT_STRATEGY_ENOMEM;
@@ -163,4 +173,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .tell = tell,
     .best = best,
     .destroy = free,
+    .check = check,
 };

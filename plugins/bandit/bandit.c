@@ -36,11 +36,17 @@ struct state {
     struct arm arms[];
 };
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *rounds = &options->options[P_ROUNDS];
+    return rounds->integer < 1 || rounds->integer > ROUNDS
+               ? att_option_refuse(rounds, "1 to 64", why, size)
+               : ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     int64_t rounds = options->options[P_ROUNDS].integer;
-    if (rounds < 1 || rounds > ROUNDS)
-        return ATT_STRATEGY_EOPTION;
     struct state *s = calloc(1, sizeof *s + space->subspace_count * sizeof *s->arms);
     if (s == NULL)
         return ATT_STRATEGY_ENOMEM;
@@ -138,4 +144,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .best = best,
     .destroy = free,
     .samples = samples,
+    .check = check,
 };

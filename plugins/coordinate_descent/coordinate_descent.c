@@ -53,10 +53,10 @@ enum { P_VARIANT, P_BUDGET, P_RESTARTS, P_SCREEN, P_TOP_K, P_COUNT };
 static const att_parameter_t parameters[P_COUNT] = {
     {"variant", ATT_PARAMETER_CHOICE, 0, "log", "log|paper|code",
      "own search in log scale, AutoCCL as published, AutoCCL as its code does it"},
-    {"budget", ATT_PARAMETER_INT, 0, "150", NULL, "trials, all subspaces together"},
-    {"restarts", ATT_PARAMETER_INT, 0, "5", NULL, "starts of each descent (log, code)"},
+    {"budget", ATT_PARAMETER_INT, 0, "150", NULL, "trials, all subspaces together, at least 1"},
+    {"restarts", ATT_PARAMETER_INT, 0, "5", NULL, "starts of each descent, at least 1 (log, code)"},
     {"screen", ATT_PARAMETER_INT, 0, "5", NULL, "spread points a subspace before descending (log)"},
-    {"top_k", ATT_PARAMETER_INT, 0, "3", NULL, "points tried a round (code)"},
+    {"top_k", ATT_PARAMETER_INT, 0, "3", NULL, "points tried a round, at least 1 (code)"},
 };
 
 range_t range_of(const att_subspace_t *u, int knob)
@@ -185,11 +185,20 @@ int best_of(const search_t *s, uint32_t subspace, int first)
     return best;
 }
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *o = options->options;
+    static const int least[P_COUNT] = {0, 1, 1, 0, 1};
+    for (int i = P_BUDGET; i < P_COUNT; i++)
+        if (o[i].integer < least[i])
+            return att_option_refuse(&o[i], least[i] > 0 ? "at least 1" : "at least 0", why, size);
+    return ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     const att_option_t *o = options->options;
-    if (o[P_BUDGET].integer < 1 || o[P_RESTARTS].integer < 1 || o[P_SCREEN].integer < 0 ||
-        o[P_TOP_K].integer < 1 || space->subspace_count > SUBSPACES)
+    if (space->subspace_count > SUBSPACES)
         return ATT_STRATEGY_EOPTION;
     search_t *s = calloc(1, sizeof *s);
     point_t *p = calloc(256, sizeof *p);
@@ -306,4 +315,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .tell = tell,
     .best = best,
     .destroy = destroy,
+    .check = check,
 };

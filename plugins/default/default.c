@@ -38,14 +38,16 @@
 #define LEAST         70  /* trials before a search ends by itself */
 #define OPENING       1   /* samples of the first trial of a subspace */
 #define FAILED        1.0 /* log duration that stands for "does not work" */
+#define BUDGET        299 /* trials at most */
+_Static_assert(BUDGET + 1 <= SURROGATE_ROWS, "the anchor needs a row, too");
 
 enum { P_BUDGET, P_BATCH, P_STOP, P_COUNT };
 
 static const att_parameter_t parameters[P_COUNT] = {
     {"budget", ATT_PARAMETER_INT, 0, "200", NULL, "trials at most, 1 to 299"},
-    {"batch", ATT_PARAMETER_INT, 0, "5", NULL, "trials asked for at once"},
+    {"batch", ATT_PARAMETER_INT, 0, "5", NULL, "trials asked for at once, at least 1"},
     {"stop", ATT_PARAMETER_REAL, 0, "0.0002", NULL,
-     "ends when no trial promises to gain more than this share of the duration"},
+     "ends when no trial promises to gain more than this share of the duration; 0: never"},
 };
 
 static const int sample_counts[] = {1, 2, 4, 7};
@@ -91,12 +93,22 @@ static void anchor(search_t *s)
     }
 }
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *o = options->options;
+    if (o[P_BUDGET].integer < 1 || o[P_BUDGET].integer > BUDGET)
+        return att_option_refuse(&o[P_BUDGET], "1 to 299", why, size);
+    if (o[P_BATCH].integer < 1)
+        return att_option_refuse(&o[P_BATCH], "at least 1", why, size);
+    if (o[P_STOP].real < 0)
+        return att_option_refuse(&o[P_STOP], "at least 0", why, size);
+    return ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     const att_option_t *o = options->options;
-    if (space->subspace_count > POOL_SUBSPACES || o[P_BUDGET].integer < 1 ||
-        o[P_BUDGET].integer > SURROGATE_ROWS - 1 || o[P_BATCH].integer < 1 ||
-        !(o[P_STOP].real >= 0))
+    if (space->subspace_count > POOL_SUBSPACES)
         return ATT_STRATEGY_EOPTION;
     search_t *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -343,4 +355,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .best = best,
     .destroy = destroy,
     .samples = samples,
+    .check = check,
 };

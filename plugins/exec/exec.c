@@ -19,7 +19,7 @@ enum { P_COMMAND, P_TIMEOUT, P_COUNT };
 
 static const att_parameter_t parameters[P_COUNT] = {
     {"command", ATT_PARAMETER_STRING, 0, "", NULL, "program and arguments, for /bin/sh; no comma"},
-    {"timeout", ATT_PARAMETER_REAL, 0, "8", NULL, "seconds that an answer may take"},
+    {"timeout", ATT_PARAMETER_REAL, 0, "8", NULL, "seconds that an answer may take, above 0"},
 };
 
 #define MOST 64 /* settings of one answer */
@@ -60,14 +60,19 @@ static void destroy(void *state)
     free(s);
 }
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *o = options->options;
+    if (!(o[P_TIMEOUT].real > 0) || o[P_TIMEOUT].real > 1e6)
+        return att_option_refuse(&o[P_TIMEOUT], "above 0, at most 1000000 s", why, size);
+    if (o[P_COMMAND].text[0] == '\0')
+        return att_option_refuse(&o[P_COMMAND], "a program is needed", why, size);
+    return ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     const att_option_t *o = options->options;
-    if (o[P_COMMAND].text[0] == '\0' || !(o[P_TIMEOUT].real > 0) || o[P_TIMEOUT].real > 1e6) {
-        if (o[P_COMMAND].text[0] == '\0')
-            fprintf(stderr, "attune: strategy exec: it needs command=PROGRAM\n");
-        return ATT_STRATEGY_EOPTION;
-    }
     struct state *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ATT_STRATEGY_ENOMEM;
@@ -140,4 +145,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .best = best,
     .destroy = destroy,
     .samples = samples,
+    .check = check,
 };

@@ -15,7 +15,8 @@
 enum { P_GRID, P_CHANNELS, P_ANNOUNCE, P_COUNT };
 
 static const att_parameter_t parameters[P_COUNT] = {
-    {"grid", ATT_PARAMETER_INT, 0, "12", NULL, "values per knob, in log scale; 0 takes all"},
+    {"grid", ATT_PARAMETER_INT, 0, "12", NULL,
+     "values per knob in log scale, at least 2; 0 takes all"},
     {"channels", ATT_PARAMETER_CHOICE, 0, "grid", "grid|all", "a grid of channels, or all"},
     {"announce", ATT_PARAMETER_BOOL, 0, "1", NULL, "print the number of settings"},
 };
@@ -112,11 +113,17 @@ static void destroy(void *state)
     free(s);
 }
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *grid = &options->options[P_GRID];
+    return grid->integer < 0 || grid->integer == 1
+               ? att_option_refuse(grid, "0, or at least 2", why, size)
+               : ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     int64_t grid = options->options[P_GRID].integer;
-    if (grid < 0 || grid == 1)
-        return ATT_STRATEGY_EOPTION;
     search_t *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ATT_STRATEGY_ENOMEM;
@@ -182,4 +189,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .tell = tell,
     .best = best,
     .destroy = destroy,
+    .check = check,
 };

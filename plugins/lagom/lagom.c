@@ -25,8 +25,8 @@
 enum { P_TRIALS, P_CHANNELS, P_COUNT };
 
 static const att_parameter_t parameters[P_COUNT] = {
-    {"trials", ATT_PARAMETER_INT, 0, "66", NULL, "settings to try at most"},
-    {"channels", ATT_PARAMETER_INT, 0, "1", NULL, "channels at the start"},
+    {"trials", ATT_PARAMETER_INT, 0, "66", NULL, "settings to try at most, 1 to 1000"},
+    {"channels", ATT_PARAMETER_INT, 0, "1", NULL, "channels at the start, at least 1"},
 };
 
 #define SAVED  0.01 /* share of the collective that counts as saved: noise is not */
@@ -66,11 +66,19 @@ static void begin_round(struct state *s, int phase)
     s->count = s->given = s->told = 0;
 }
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *o = options->options;
+    if (o[P_TRIALS].integer < 1 || o[P_TRIALS].integer > TRIALS)
+        return att_option_refuse(&o[P_TRIALS], "1 to 1000", why, size);
+    if (o[P_CHANNELS].integer < 1)
+        return att_option_refuse(&o[P_CHANNELS], "at least 1", why, size);
+    return ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
     const att_option_t *o = options->options;
-    if (o[P_TRIALS].integer < 1 || o[P_TRIALS].integer > TRIALS || o[P_CHANNELS].integer < 1)
-        return ATT_STRATEGY_EOPTION;
     struct state *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ATT_STRATEGY_ENOMEM;
@@ -241,4 +249,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .tell = tell,
     .best = best,
     .destroy = free,
+    .check = check,
 };

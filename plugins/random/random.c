@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static const att_parameter_t parameters[] = {
-    {"trials", ATT_PARAMETER_INT, 0, "60", NULL, "settings to try, all subspaces together"}};
+    {"trials", ATT_PARAMETER_INT, 0, "60", NULL, "settings to try, at least 1"}};
 
 struct state {
     const att_space_t *space;
@@ -35,10 +35,15 @@ static uint32_t legal(double x, uint32_t min, uint32_t max, uint32_t step)
     return max == 0 ? 0 : min + (uint32_t)fmin(x - min, max - min) / step * step;
 }
 
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *trials = &options->options[0];
+    return trials->integer < 1 ? att_option_refuse(trials, "at least 1", why, size)
+                               : ATT_STRATEGY_OK;
+}
+
 static int create(const att_space_t *space, const att_options_t *options, void **state)
 {
-    if (options->options[0].integer < 1)
-        return ATT_STRATEGY_EOPTION;
     struct state *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ATT_STRATEGY_ENOMEM;
@@ -95,4 +100,4 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
     .abi = ATT_STRATEGY_ABI, .size = sizeof attune_strategy, .name = "random", .version = "1",
     .description = "draws settings at random", .parameters = parameters, .parameter_count = 1,
     .flags = ATT_STRATEGY_BATCH, .create = create, .ask = ask, .tell = tell, .best = best,
-    .destroy = free};
+    .destroy = free, .check = check};

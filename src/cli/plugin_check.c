@@ -159,8 +159,9 @@ static void check_abandoned(bench_t *b)
 
 static void check_all(bench_t *b, const att_strategy_t *s)
 {
-    say(b, true, "loads", "ABI %u, %s version %s, %u parameters%s%s%s", s->abi, s->name, s->version,
-        s->parameter_count, s->flags & ATT_STRATEGY_BATCH ? ", several settings at once" : "",
+    say(b, true, "loads", "ABI %u, %s version %s, %u parameters%s%s%s%s", s->abi, s->name,
+        s->version, s->parameter_count, ATT_STRATEGY_HAS(s, check) ? ", which it checks" : "",
+        s->flags & ATT_STRATEGY_BATCH ? ", several settings at once" : "",
         ATT_STRATEGY_HAS(s, samples) ? ", says how many samples" : "",
         s->save != NULL ? ", saves" : "");
     att_error_t error;

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <string.h>
 
+#define STRATEGY_DEADLINE_S 10.0
+
 static int check_places(const att_config_t *config, att_places_t *places, att_error_t *error)
 {
     int rc = att_places_find(places, error);
@@ -34,7 +36,8 @@ static int check_strategy(const att_config_t *config, att_error_t *error)
     struct att_strategy_host *host;
     if (config->observe || config->apply[0] != '\0')
         return ATT_OK;
-    int rc = att_strategy_host_create(config->plugin_path, ATT_HOST_INPROCESS, 1, &host, error);
+    int rc = att_strategy_host_create(config->plugin_path, ATT_HOST_CHILD, STRATEGY_DEADLINE_S,
+                                      &host, error);
     if (rc != ATT_OK)
         return rc;
     rc = att_strategy_host_check(host, config->strategy, error);

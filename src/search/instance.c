@@ -5,6 +5,7 @@
 #include "search/plugin.h"
 #include "search/space.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,8 @@ static const char *reason(int code)
     case ATT_STRATEGY_ENOMEM:
         return "no memory";
     case ATT_STRATEGY_EOPTION:
-        return "a parameter has a value that it cannot take here (attune plugins explains them)";
+        return "a parameter has a value that it cannot take in this space (attune plugins explains "
+               "them)";
     case ATT_STRATEGY_EINVALID:
         return "it gave up";
     default:
@@ -41,12 +43,29 @@ static const char *reason(int code)
     }
 }
 
-static int op_failed(const struct att_instance *instance, const char *op, int code,
-                     att_error_t *error)
+static int op_failed(const att_strategy_t *strategy, const char *op, int code, att_error_t *error)
 {
     return att_fail(error, code == ATT_STRATEGY_EOPTION ? ATT_EUSAGE : ATT_EPLUGIN,
-                    "strategy %s failed in %s: %s (%d)", instance->strategy->name, op, reason(code),
-                    code);
+                    "strategy %s failed in %s: %s (%d)", strategy->name, op, reason(code), code);
+}
+
+/* The strategy's own word on its parameters. */
+static int check_options(const att_strategy_t *strategy, const struct att_option_set *options,
+                         att_error_t *error)
+{
+    char why[ATT_STRATEGY_WHY] = "";
+    if (!ATT_STRATEGY_HAS(strategy, check))
+        return ATT_OK;
+    int code = strategy->check(att_option_set_view(options), why, sizeof why);
+    if (code == ATT_STRATEGY_OK)
+        return ATT_OK;
+    why[sizeof why - 1] = '\0';
+    if (code != ATT_STRATEGY_EOPTION || why[0] == '\0')
+        return op_failed(strategy, "check", code, error);
+    for (unsigned char *c = (unsigned char *)why; *c != '\0'; c++)
+        if (iscntrl(*c))
+            *c = '?';
+    return att_fail(error, ATT_EUSAGE, "strategy %s: %s", strategy->name, why);
 }
 
 static int find(const char *path, const char *spec, uint64_t seed, const att_strategy_t **strategy,
@@ -58,6 +77,11 @@ static int find(const char *path, const char *spec, uint64_t seed, const att_str
         rc = att_plugin_find(path, name, strategy, error);
     if (rc == ATT_OK)
         rc = att_option_set_parse(*strategy, spec, seed, options, error);
+    if (rc != ATT_OK)
+        return rc;
+    rc = check_options(*strategy, *options, error);
+    if (rc != ATT_OK)
+        att_option_set_free(*options);
     return rc;
 }
 
@@ -90,7 +114,7 @@ int att_instance_create(const char *path, const char *spec, const att_space_t *s
             instance->space, att_option_set_view(instance->options), &instance->state);
         if (code != ATT_STRATEGY_OK) {
             instance->state = NULL;
-            rc = op_failed(instance, "create", code, error);
+            rc = op_failed(instance->strategy, "create", code, error);
         }
     }
     if (rc != ATT_OK) {
@@ -143,7 +167,7 @@ int att_instance_ask(struct att_instance *instance, att_setting_t *settings, uin
     uint32_t given = 0;
     int code = instance->strategy->ask(instance->state, settings, most, &given);
     if (code != ATT_STRATEGY_OK)
-        return op_failed(instance, "ask", code, error);
+        return op_failed(instance->strategy, "ask", code, error);
     int rc = att_instance_sane(instance->space, settings, most, given, error);
     if (rc != ATT_OK)
         return rc;
@@ -157,7 +181,7 @@ int att_instance_tell(struct att_instance *instance, const att_setting_t *settin
                       const att_result_t *result, att_error_t *error)
 {
     int code = instance->strategy->tell(instance->state, setting, result);
-    return code == ATT_STRATEGY_OK ? ATT_OK : op_failed(instance, "tell", code, error);
+    return code == ATT_STRATEGY_OK ? ATT_OK : op_failed(instance->strategy, "tell", code, error);
 }
 
 uint64_t att_instance_offline_samples(const struct att_instance *instance)
@@ -171,7 +195,7 @@ int att_instance_best(struct att_instance *instance, att_setting_t *best, att_er
     att_setting_t given = ATT_SETTING_KEEP;
     int code = instance->strategy->best(instance->state, &given);
     if (code != ATT_STRATEGY_OK)
-        return op_failed(instance, "best", code, error);
+        return op_failed(instance->strategy, "best", code, error);
     if (!att_setting_is_keep(given)) {
         int rc = att_instance_sane(instance->space, &given, 1, 1, error);
         if (rc != ATT_OK)

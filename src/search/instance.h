@@ -13,7 +13,7 @@ struct att_instance;
 /* Find, load and create. `path` as att_plugin_path gives it; `space` is copied. */
 int att_instance_create(const char *path, const char *spec, const att_space_t *space, uint64_t seed,
                         struct att_instance **instance, att_error_t *error);
-/* The first half of create: everything but the strategy's own create. */
+/* The first half of create: everything that needs no space, the strategy's check included. */
 int att_instance_check(const char *path, const char *spec, att_error_t *error);
 void att_instance_destroy(struct att_instance *instance); /* NULL is fine */
 

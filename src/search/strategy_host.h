@@ -21,7 +21,8 @@ int att_strategy_host_create(const char *path, att_host_mode_t mode, double dead
                              struct att_strategy_host **host, att_error_t *error);
 void att_strategy_host_destroy(struct att_strategy_host *host); /* NULL is fine */
 
-/* Check "NAME[:key=value,...]" without starting anything. */
+/* Check "NAME[:key=value,...]": the file, the parameters, and what the strategy's own check says of
+ * them, before there is a search. */
 int att_strategy_host_check(struct att_strategy_host *host, const char *spec, att_error_t *error);
 
 /* One found file: strategy, or the reason why it is refused. For `attune plugins`. */

@@ -100,7 +100,7 @@ halving() { printf 'exec:command=python3 %s/examples/strategies/halving.py' "$AT
     try 'the program gave a setting that is no JSON object' "$ready; echo '{\"settings\":[1]}'; cat >/dev/null"
     run attune plugins check "$ATTUNE_BUILD/lib/attune/libattune-strategy-exec.so"
     expect_status 1
-    expect_output 'it needs command=PROGRAM'
+    expect_output '^FAIL options +strategy exec: parameter command: "" is not accepted \(a program is needed\)'
 }
 
 @test "Optuna searches where it is installed" {

@@ -74,6 +74,67 @@ unstarted() {
     refused 'random: parameter trials: "x" is not accepted' --strategy random:trials=x
 }
 
+# The words of a refused value: the parameter, the value and what is accepted.
+@test "a value that a shipped strategy cannot take is refused before the command starts" {
+    local strategies=$ATTUNE_BUILD/lib/attune
+    [ -e "$strategies/libattune-strategy-default.so" ] || skip 'the strategies are not built'
+    attune_with_fake
+    unset ATTUNE_OBSERVE
+    wrong() { # STRATEGY PARAMETER VALUE ACCEPTED
+        [ -e "$strategies/libattune-strategy-$1.so" ] || return 0
+        refused "strategy $1: parameter $2: \"$3\" is not accepted \($4\)" --strategy "$1:$2=$3"
+    }
+    wrong default budget 300 '1 to 299'
+    wrong default budget 0 '1 to 299'
+    wrong default batch 0 'at least 1'
+    wrong default stop -0.1 'at least 0'
+    wrong coordinate_descent budget 0 'at least 1'
+    wrong coordinate_descent restarts 0 'at least 1'
+    wrong coordinate_descent screen -1 'at least 0'
+    wrong coordinate_descent top_k 0 'at least 1'
+    wrong random trials 0 'at least 1'
+    wrong exhaustive grid 1 '0, or at least 2'
+    wrong annealing trials 0 'at least 1'
+    wrong annealing hot 0 'above 0'
+    wrong annealing cold 0.3 'above 0, at most hot'
+    wrong bandit rounds 65 '1 to 64'
+    wrong lagom trials 1001 '1 to 1000'
+    wrong lagom channels 0 'at least 1'
+    wrong exec timeout 0 'above 0, at most 1000000 s'
+    wrong afnfa samples 7 '8 to 20000'
+    wrong afnfa share 1.5 'above 0, at most 1'
+    wrong afnfa trees 10001 '1 to 10000'
+    wrong afnfa steps 0 'at least 1'
+    wrong afnfa train "$PWD/nowhere" "$PWD/nowhere: cannot be read"
+    refused 'strategy exec: parameter command: "" is not accepted \(a program is needed\)' --strategy exec
+}
+
+@test "the sidecar, the simulation and the conformance test refuse such a value too" {
+    local strategy=$ATTUNE_BUILD/lib/attune/libattune-strategy-default.so
+    [ -e "$strategy" ] || skip 'the strategies are not built'
+    local line='strategy default: parameter budget: "300" is not accepted \(1 to 299\)'
+    if [ -x "$ATTUNE_BUILD/bin/attuned" ]; then
+        run --separate-stderr attuned --run-id x --strategy default:budget=300
+        expect_status 2
+        expect_one_line "$line"
+    fi
+    run --separate-stderr attune sim --surface a40-nvlink-8-allgather --strategy default:budget=300
+    expect_status 2
+    expect_one_line "$line"
+    run attune plugins check "$strategy" --options budget=300
+    expect_status 1
+    expect_output "^FAIL options +$line\$"
+}
+
+@test "a strategy that crashes while it looks at its parameters is refused with one line" {
+    local plugins=$ATTUNE_BUILD/tests/plugins
+    [ -e "$plugins/libattune-strategy-odd.so" ] || skip 'the plugins that are bad on purpose are not built'
+    attune_with_fake
+    unset ATTUNE_OBSERVE
+    refused 'the strategy crashed \(signal 6, Aborted\)' --plugin-path "$plugins" \
+        --strategy odd:how=crash,place=check
+}
+
 @test "a run folder that cannot be written, and one that is not empty" {
     attune_with_fake
     echo plain >file

@@ -1,4 +1,5 @@
-/* odd: misbehaves at a chosen place in a chosen way; as the well-behaved one with how=good. */
+/* odd: misbehaves at a chosen place in a chosen way; as the well-behaved one with how=good. It does
+ * not take the number 13. */
 #include "body.h"
 
 #include <limits.h>
@@ -12,7 +13,8 @@ enum { HOW, PLACE, REAL, FLAG, WORD, COUNT };
 static const att_parameter_t parameters[COUNT] = {
     {"how", ATT_PARAMETER_CHOICE, 0, "good", "good|crash|hang|exit|error|outside|many|malformed",
      "what it does"},
-    {"place", ATT_PARAMETER_CHOICE, 0, "ask", "create|ask|tell|best|destroy", "where it does it"},
+    {"place", ATT_PARAMETER_CHOICE, 0, "ask", "create|check|ask|tell|best|destroy",
+     "where it does it"},
     {"real", ATT_PARAMETER_REAL, 0, "0.5", NULL, "a number"},
     {"flag", ATT_PARAMETER_BOOL, 0, "0", NULL, "a flag"},
     {"word", ATT_PARAMETER_STRING, 0, "", NULL, "any text"},
@@ -39,6 +41,14 @@ static int misbehave(const char *how)
 static int at(const struct odd *o, const char *place)
 {
     return strcmp(o->place, place) == 0;
+}
+
+static int check(const att_options_t *options, char *why, size_t size)
+{
+    const att_option_t *o = options->options;
+    if (o[REAL].real == 13) /* the reason has two lines: only one is to be shown */
+        return att_option_refuse(&o[REAL], "any\nbut 13", why, size);
+    return strcmp(o[PLACE].text, "check") == 0 ? misbehave(o[HOW].text) : ATT_STRATEGY_OK;
 }
 
 static int create(const att_space_t *space, const att_options_t *options, void **state)
@@ -107,4 +117,5 @@ ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {.abi = ATT_STRATEGY_
                                                             .ask = ask,
                                                             .tell = tell,
                                                             .best = best,
-                                                            .destroy = destroy};
+                                                            .destroy = destroy,
+                                                            .check = check};

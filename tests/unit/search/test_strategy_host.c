@@ -75,9 +75,14 @@ static void refusals(struct att_strategy_host *host)
                    "parameter real: \"nan\" is not accepted (number)");
     assert_refused(host, "odd:real=1x", ATT_EUSAGE, "(number)");
     assert_refused(host, "odd:flag=yes", ATT_EUSAGE, "(0 or 1)");
+    assert_refused(host, "odd:real=13", ATT_EUSAGE,
+                   "strategy odd: parameter real: \"13\" is not accepted (any?but 13)");
+    assert_refused(host, "odd:how=error,place=check", ATT_EPLUGIN,
+                   "strategy odd failed in check: it gave up (-3)");
     att_error_t error;
     assert_int_equal(att_strategy_host_check(host, "odd:real=-1.5e3,word=a b,flag=1", &error), 0);
     assert_int_equal(att_strategy_host_check(host, "odd", &error), 0);
+    assert_int_equal(att_strategy_host_check(host, "old", &error), 0);
 }
 
 static void refusals_in_process(void **state)
@@ -136,9 +141,9 @@ static void list_names_all_and_hides_the_second(void **state)
     snprintf(twice, sizeof twice, "%s:%s", bad, bad);
     counts_t counts = {0};
     assert_int_equal(att_strategy_host_list(twice, count_entry, &counts, NULL), 0);
-    assert_int_equal(counts.accepted, 2);     /* odd, script */
-    assert_int_equal(counts.refused, 9 + 11); /* bad ones, and in the second folder... */
-    assert_int_equal(counts.hidden, 11);      /* ...all of them */
+    assert_int_equal(counts.accepted, 3);     /* odd, old, script */
+    assert_int_equal(counts.refused, 9 + 12); /* bad ones, and in the second folder... */
+    assert_int_equal(counts.hidden, 12);      /* ...all of them */
 }
 
 static int search(struct att_strategy_host *host, const char *spec, att_error_t *error)
@@ -191,7 +196,9 @@ static void nonsense(struct att_strategy_host *host)
     assert_ends(host, "odd:how=error,place=create", ATT_EPLUGIN, "failed in create");
     assert_ends(host, "odd:how=error,place=tell", ATT_EPLUGIN, "failed in tell");
     assert_ends(host, "odd:how=error,place=best", ATT_EPLUGIN, "failed in best");
-    assert_ends(host, "random:trials=0", ATT_EUSAGE, "a parameter has a value");
+    assert_ends(host, "old", ATT_EFAIL, ""); /* its best is KEEP */
+    assert_ends(host, "odd:real=13", ATT_EUSAGE, "parameter real: \"13\" is not accepted");
+    assert_ends(host, "random:trials=0", ATT_EUSAGE, "parameter trials: \"0\" is not accepted");
 }
 
 static void nonsense_in_process(void **state)
@@ -240,6 +247,7 @@ static void a_crash_costs_one_search(void **state)
     uint32_t count;
     assert_int_equal(att_search_begin(host, "odd", att_space_view(space), 1, &other, NULL), 0);
     assert_ends(host, "odd:how=crash", ATT_EPLUGIN, "crashed (signal 6, Aborted)");
+    assert_refused(host, "odd:how=crash,place=check", ATT_EPLUGIN, "crashed (signal 6, Aborted)");
     assert_ends(host, "odd:how=crash,place=create", ATT_EPLUGIN, "crashed (signal 6");
     assert_ends(host, "odd:how=crash,place=tell", ATT_EPLUGIN, "crashed (signal 6");
     assert_ends(host, "odd:how=crash,place=best", ATT_EPLUGIN, "crashed (signal 6");
