@@ -26,6 +26,8 @@ static json_t *side_json(const att_task_row_t *row, const att_measured_t *m)
 /* What became of a task. */
 static const char *verdict_of(const att_task_row_t *row)
 {
+    if (att_task_row_failed(row))
+        return "failed";
     if (row->kept_default)
         return "kept";
     if (!att_setting_is_keep(row->tuned.setting) && row->tuned.median_us > 0 &&
@@ -55,7 +57,8 @@ static json_t *task_json(const att_task_row_t *row, const json_t *raw)
                   "trials", (json_int_t)row->trials, "calls", (json_int_t)row->calls, "switches",
                   (json_int_t)row->switches, "lost_s", row->lost_us * 1e-6, "default",
                   side_json(row, &row->native), "tuned", side_json(row, &row->tuned), "speedup",
-                  strcmp(verdict, "open") == 0 ? json_null() : positive(speedup));
+                  strcmp(verdict, "tuned") == 0 || strcmp(verdict, "kept") == 0 ? positive(speedup)
+                                                                                : json_null());
     char warning[ATT_TASK_WARNING];
     json_object_set_new(task, "warning", json_string(att_task_row_warning(row, warning)));
     static const char *const more[] = {"gain_lower", "calls_seen", "aborts",
@@ -75,16 +78,18 @@ json_t *att_report_tasks(const att_tasks_t *tasks, const json_t *raw)
 
 json_t *att_report_summary(const json_t *tasks)
 {
-    int tuned = 0, kept = 0, counted = 0;
+    int tuned = 0, kept = 0, failed = 0, counted = 0;
     double logs = 0, best = 0, least = INFINITY;
     size_t i;
-    json_t *task, *best_task = NULL;
+    json_t *task, *best_task = NULL, *failure = NULL;
     json_array_foreach(tasks, i, task)
     {
         const char *verdict = att_json_text_at(task, "verdict");
         double speedup = json_number_value(json_object_get(task, "speedup"));
         tuned += strcmp(verdict, "tuned") == 0;
         kept += strcmp(verdict, "kept") == 0;
+        if (strcmp(verdict, "failed") == 0 && failed++ == 0)
+            failure = json_object_get(task, "reason");
         if (speedup <= 0)
             continue;
         logs += log(speedup);
@@ -95,11 +100,12 @@ json_t *att_report_summary(const json_t *tasks)
             best_task = task;
         }
     }
-    json_t *summary = json_pack(
-        "{s:i,s:i,s:i,s:i,s:o,s:o,s:o}", "tasks", (int)json_array_size(tasks), "tuned", tuned,
-        "kept", kept, "open", (int)json_array_size(tasks) - tuned - kept, "speedup_geometric_mean",
-        counted > 0 ? json_real(exp(logs / counted)) : json_null(), "speedup_most", positive(best),
-        "speedup_least", positive(counted > 0 ? least : 0));
+    json_t *summary =
+        json_pack("{s:i,s:i,s:i,s:i,s:O?,s:i,s:o,s:o,s:o}", "tasks", (int)json_array_size(tasks),
+                  "tuned", tuned, "kept", kept, "failed", failed, "failure", failure, "open",
+                  (int)json_array_size(tasks) - tuned - kept - failed, "speedup_geometric_mean",
+                  counted > 0 ? json_real(exp(logs / counted)) : json_null(), "speedup_most",
+                  positive(best), "speedup_least", positive(counted > 0 ? least : 0));
     if (best_task != NULL)
         json_object_set_new(summary, "most",
                             json_pack("{s:s,s:O}", "collective",

@@ -55,9 +55,10 @@ static void name_task(json_t *task)
                *reason = att_json_text_at(task, "reason");
     const char *setting = att_json_text_at(json_object_get(task, "tuned"), "setting");
     json_object_set_new(task, "tuned_text",
-                        json_string(strcmp(verdict, "kept") == 0   ? "kept NCCL\xe2\x80\x99s choice"
-                                    : strcmp(verdict, "open") == 0 ? "\xe2\x80\x93"
-                                                                   : setting));
+                        json_string(strcmp(verdict, "kept") == 0 ? "kept NCCL\xe2\x80\x99s choice"
+                                    : strcmp(verdict, "failed") == 0 ? "not tuned"
+                                    : strcmp(verdict, "open") == 0   ? "\xe2\x80\x93"
+                                                                     : setting));
     /* That it wins, and by how much, stands in the columns before. */
     bool plain =
         strcmp(verdict, "tuned") == 0 && strcmp(att_json_text_at(task, "phase"), "settled") == 0;

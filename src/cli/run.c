@@ -127,6 +127,15 @@ static void watch_job(run_t *run)
     att_progress_clear(&progress);
 }
 
+static void tell_failures(const att_tasks_t *tasks)
+{
+    const char *reason = "";
+    size_t failed = att_tasks_failed(tasks, &reason);
+    if (failed > 0)
+        att_log(ATT_LOG_WARN, "%zu of %zu tasks %s not tuned: %s", failed, tasks->count,
+                failed == 1 ? "was" : "were", reason);
+}
+
 /* Perhaps a setting on trial was to blame. */
 static void suspect(const run_t *run, const att_tasks_t *tasks)
 {
@@ -185,6 +194,7 @@ static void report(run_t *run)
         fputc('\n', stderr);
         print_summary(run, &summary, stderr);
     }
+    tell_failures(&tasks);
     suspect(run, &tasks);
     att_tasks_free(&tasks);
 }

@@ -43,12 +43,20 @@ static json_t *measured_json(double value)
     return value > 0 ? json_real(value) : json_null();
 }
 
+/* 0: not known. */
+static double speedup_of(const att_task_row_t *row)
+{
+    return row->native.median_us > 0 && row->tuned.median_us > 0 && !att_task_row_failed(row)
+               ? row->native.median_us / row->tuned.median_us
+               : 0;
+}
+
 static json_t *task_json(const att_task_row_t *row)
 {
     double native = att_algorithm_gbs(row->bytes, row->native.median_us);
     double tuned = att_algorithm_gbs(row->bytes, row->tuned.median_us);
     double factor = att_bus_factor(row->collective, row->ranks);
-    double speedup = native > 0 && tuned > 0 ? row->native.median_us / row->tuned.median_us : 0;
+    double speedup = speedup_of(row);
     char warning[ATT_TASK_WARNING];
     return json_pack("{s:s,s:I,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o,s:b,s:s,s:s}", "collective",
                      att_collective_name(row->collective), "bytes", (json_int_t)row->bytes,
@@ -118,7 +126,9 @@ static void fill_line(const att_tasks_t *tasks, const att_task_row_t *row, line_
     att_setting_text(row->native.setting, line->native, sizeof line->native);
     if (att_setting_is_keep(row->native.setting))
         snprintf(line->native, sizeof line->native, "not seen");
-    if (row->kept_default)
+    if (att_task_row_failed(row))
+        snprintf(line->tuned, sizeof line->tuned, "not tuned");
+    else if (row->kept_default)
         snprintf(line->tuned, sizeof line->tuned, "kept NCCL's choice");
     else
         att_setting_text(row->tuned.setting, line->tuned, sizeof line->tuned);
@@ -130,9 +140,8 @@ static void fill_line(const att_tasks_t *tasks, const att_task_row_t *row, line_
     gbs_text(tuned, line->number[1], sizeof line->number[1]);
     gbs_text(native * factor, line->number[2], sizeof line->number[2]);
     gbs_text(tuned * factor, line->number[3], sizeof line->number[3]);
-    if (native > 0 && tuned > 0)
-        snprintf(line->number[4], sizeof line->number[4], "%.3fx",
-                 row->native.median_us / row->tuned.median_us);
+    if (speedup_of(row) > 0)
+        snprintf(line->number[4], sizeof line->number[4], "%.3fx", speedup_of(row));
     else
         snprintf(line->number[4], sizeof line->number[4], "-");
     snprintf(line->number[5], sizeof line->number[5], "%llu", (unsigned long long)row->trials);

@@ -194,6 +194,20 @@ const char *att_task_row_warning(const att_task_row_t *row, char text[ATT_TASK_W
     return text;
 }
 
+bool att_task_row_failed(const att_task_row_t *row)
+{
+    return row->kept_default && strcmp(row->phase, "failed") == 0;
+}
+
+size_t att_tasks_failed(const att_tasks_t *tasks, const char **reason)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < tasks->count; i++)
+        if (att_task_row_failed(&tasks->rows[i]) && failed++ == 0)
+            *reason = tasks->rows[i].reason;
+    return failed;
+}
+
 static int read_row(const json_t *task, size_t index, att_task_row_t *row, att_error_t *error)
 {
     place_t place = {.error = error};

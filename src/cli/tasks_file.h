@@ -82,6 +82,11 @@ int att_tasks_parse(const char *bytes, size_t length, att_tasks_t *tasks, att_er
  * when there is nothing. */
 #define ATT_TASK_WARNING 160
 const char *att_task_row_warning(const att_task_row_t *row, char text[ATT_TASK_WARNING]);
+/* The task's search ended in an error and NCCL's choice stayed: it was not tuned, and nothing was
+ * compared. */
+bool att_task_row_failed(const att_task_row_t *row);
+/* How many did; *reason is the first one's. */
+size_t att_tasks_failed(const att_tasks_t *tasks, const char **reason);
 /* Read and parse. -ATT_ENOENT when there is no file; the text begins with the path. */
 int att_tasks_read(const char *path, att_tasks_t *tasks, att_error_t *error);
 void att_tasks_free(att_tasks_t *tasks); /* NULL is fine */

@@ -104,7 +104,8 @@ static bool write_task(FILE *out, const att_task_row_t *row)
     }
     att_setting_text(row->native.setting, text, sizeof text);
     if (row->kept_default)
-        comment(out, "%s %s: NCCL's choice kept: %.120s", what, bytes, row->reason);
+        comment(out, "%s %s: %s: %.120s", what, bytes,
+                att_task_row_failed(row) ? "not tuned" : "NCCL's choice kept", row->reason);
     else if (row->native.median_us > 0 && row->tuned.median_us > 0)
         comment(out,
                 "%s %s: %.3fx: %.2f us, NCCL's %s %.2f us; %" PRIu64 " and %" PRIu64 " samples; %s",

@@ -129,6 +129,27 @@ needs_bad_plugins() {
     expect_one_line 'no option --wrong'
 }
 
+@test "a search that fails while the job runs: not tuned, and no speedup of 1" {
+    needs_strategies
+    needs_bad_plugins
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built'
+    run --separate-stderr attune run --fabric model --surface a40-nvlink-8-allgather --max-cost 0 \
+        --run-dir out --plugin-path "$ATTUNE_BUILD/tests/plugins" --strategy odd:how=error,place=create \
+        -- attune bench allgather -b 80M -e 80M -t 8 -n 60
+    expect_status 0
+    local why='strategy odd failed in create: it gave up \(-3\)'
+    grep -Eq "^attune: warning: 1 of 1 tasks was not tuned: $why\$" <<<"$stderr" || fail 'no warning'
+    grep -Eq '^  allgather 80M x8 .*  not tuned .*  -  +0  +0$' out/summary.txt || fail "$(cat out/summary.txt)"
+    jq -e --arg why "$why" '.runs[0].tasks[0] | .speedup == null and .kept_default and (.reason | test($why))' \
+        out/summary.json || fail "$(cat out/summary.json)"
+    attune report out -o page.html
+    attune report out --json >report.json
+    jq -e '(.tasks[0] | .verdict == "failed" and .speedup == null) and
+           (.summary | .failed == 1 and .kept == 0 and .open == 0 and .speedup_geometric_mean == null)' report.json ||
+        fail "$(jq '.tasks[0], .summary' report.json)"
+    grep -q '1 not tuned: strategy odd failed in create: it gave up' page.html || fail 'the page does not tell'
+}
+
 @test "no strategy at all is said, with status 1" {
     mkdir -p tree/bin
     cp "$ATTUNE_BUILD/bin/attune" tree/bin/

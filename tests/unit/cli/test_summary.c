@@ -114,6 +114,50 @@ static void unknown_is_null(void **state)
     json_decref(root);
 }
 
+static char *printed(const att_summary_t *summary);
+
+static int count_of(const char *text, const char *word)
+{
+    int count = 0;
+    while ((text = strstr(text, word)) != NULL) {
+        text += strlen(word);
+        count++;
+    }
+    return count;
+}
+
+/* NCCL's choice against itself is no speedup of 1; a winner found before stays one. */
+static void a_failed_search_has_no_speedup(void **state)
+{
+    att_tasks_t t;
+    att_findings_t f = {.has_fabric = false};
+    att_summary_t s;
+    const char *why;
+    read_two_tasks(&t);
+    assert_int_equal(att_tasks_failed(&t, &why), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(t.rows[i].phase, sizeof t.rows[i].phase, "failed");
+        snprintf(t.rows[i].reason, sizeof t.rows[i].reason, "broke %d", i);
+        t.rows[i].kept_default = i == 1;
+        t.rows[i].native.median_us = t.rows[i].tuned.median_us = 100;
+    }
+    assert_int_equal(att_tasks_failed(&t, &why), 1);
+    assert_string_equal(why, "broke 1");
+    att_summary_init(&s, "n", "none", "", "none", &f, &t);
+    json_t *root = written(&s);
+    json_t *tasks = json_object_get(json_array_get(json_object_get(root, "runs"), 0), "tasks");
+    assert_float_equal(json_real_value(json_object_get(json_array_get(tasks, 0), "speedup")), 1,
+                       1e-12);
+    assert_true(json_is_null(json_object_get(json_array_get(tasks, 1), "speedup")));
+    json_decref(root);
+    char *text = printed(&s);
+    assert_int_equal(count_of(text, "1.000x"), 1);
+    assert_non_null(strstr(text, "not tuned"));
+    assert_null(strstr(text, "kept NCCL's choice"));
+    free(text);
+    att_tasks_free(&t);
+}
+
 static char *printed(const att_summary_t *summary)
 {
     char *text = NULL;
@@ -159,6 +203,8 @@ int main(void)
         cmocka_unit_test(formulas),
         cmocka_unit_test_setup_teardown(file_form, make_test_folder, remove_test_folder),
         cmocka_unit_test_setup_teardown(unknown_is_null, make_test_folder, remove_test_folder),
+        cmocka_unit_test_setup_teardown(a_failed_search_has_no_speedup, make_test_folder,
+                                        remove_test_folder),
         cmocka_unit_test(table_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
