@@ -163,7 +163,10 @@ ncclResult_t att_arena_file_reserve(att_arena_file_t *file, const void *pointer,
     off_t offset = (const char *)pointer - (const char *)file->base;
     return allocate(file->fd, offset, (off_t)bytes) == 0
                ? ncclSuccess
-               : system_error("no room for the shared memory", file->path);
+               : att_fabric_error(ncclSystemError,
+                                  "no room for the shared memory %s (ATTUNE_FABRIC_SHM_DIR moves "
+                                  "it): %s",
+                                  file->path, strerror(errno));
 }
 
 static void sweep_one(int folder, const char *name)

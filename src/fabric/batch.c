@@ -39,12 +39,20 @@ static ncclResult_t run_model(att_batch_t *batch)
     return result;
 }
 
+ncclResult_t att_batch_others_result(ncclResult_t result)
+{
+    return result == ncclInternalError ? ncclInternalError : ncclRemoteError;
+}
+
+/* A channel that fails leaves others of this rank and of its peers waiting: at once, not when all
+ * of this rank's channels are through. */
 static void run_channel(att_batch_t *batch, att_worker_t *worker)
 {
     ncclResult_t result = batch->team->model ? run_model(batch) : run_real(batch, worker);
     if (result != ncclSuccess) {
         uint32_t none = 0;
         atomic_compare_exchange_strong(&batch->result, &none, (uint32_t)result);
+        att_arena_fail(batch->team->arena, att_batch_others_result(result), batch->tasks[0].call);
     }
 }
 

@@ -53,5 +53,7 @@ ncclResult_t att_batch_start(att_batch_t *batch, att_team_t *team, att_task_t *t
                              bool inline_one);
 /* Run what is left to the caller, wait for the rest. */
 ncclResult_t att_batch_finish(att_batch_t *batch);
+/* What the other ranks get for a call that failed so on this one. */
+ncclResult_t att_batch_others_result(ncclResult_t result);
 
 #endif

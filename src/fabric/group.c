@@ -260,8 +260,7 @@ static void finish(att_launch_t *launch)
         return;
     }
     atomic_store(&comm->error, (uint32_t)launch->result);
-    ncclResult_t others = launch->result == ncclInternalError ? ncclInternalError : ncclRemoteError;
-    att_arena_fail(&comm->arena, others, launch->tasks[0].call);
+    att_arena_fail(&comm->arena, att_batch_others_result(launch->result), launch->tasks[0].call);
 }
 
 /* The next batch of every communicator that still has tasks. */
