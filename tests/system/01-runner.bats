@@ -184,3 +184,12 @@ END
         grep -oE '(unit|system)/[a-z0-9_/.-]+|`[^`]+`' | tr -d '`')
     [ "$named" -ge 20 ] || fail "only $named tests were named"
 }
+
+@test "too little room in /dev/shm is said before anything is built" {
+    mkdir fake
+    printf '#!/bin/sh\nprintf "Filesystem 1M Used Available\\nshm 64 0 64\\n"\n' >fake/df
+    chmod +x fake/df
+    PATH=$PWD/fake:$PATH run --separate-stderr "$ATTUNE_ROOT/tests/check" quick
+    expect_status 1
+    expect_one_line '/dev/shm has 64 MiB, the tests need 2048 \(docker run --shm-size 2g\)'
+}
