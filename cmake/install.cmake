@@ -32,14 +32,15 @@ install(DIRECTORY include/attune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_M
 install(DIRECTORY data/surfaces DESTINATION ${CMAKE_INSTALL_DATADIR}/attune
     FILES_MATCHING PATTERN "*.json" PATTERN "*.json.gz" PATTERN "*.csv")
 if(EXISTS ${CMAKE_SOURCE_DIR}/data/suite.json)
-    install(FILES data/suite.json data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
+    install(FILES data/suite.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 endif()
 install(FILES data/knobs.json data/paper.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attune)
 # Job scripts: companion.sh is sourced, the rest is run or submitted.
 file(GLOB JOBS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/jobs/*.sbatch ${CMAKE_SOURCE_DIR}/jobs/*.salloc
     ${CMAKE_SOURCE_DIR}/jobs/*.sh)
 install(PROGRAMS ${JOBS} DESTINATION ${CMAKE_INSTALL_DATADIR}/attune/jobs)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_file(attune.pc.in ${CMAKE_BINARY_DIR}/attune.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/attune.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -163,6 +163,9 @@ int main(int argc, char **argv)
 
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGUSR1, &action, NULL); /* a job may end while its sidecar still begins */
+    /* Open MPI starts a daemon beside a process that no launcher started. We spawn nothing, and the
+     * daemon wants a network interface that is up, descriptors and memory. */
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     /* MPI installs handlers of its own: ours come after. */

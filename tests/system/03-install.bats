@@ -26,6 +26,23 @@ setup() {
     [ "$(readlink "$LIBDIR/libnccl-tuner-attune.so")" = libattune-nccl.so ]
 }
 
+# links FILE...: each relative link of these pages leads to a file.
+links() {
+    local page link
+    for page; do
+        while IFS= read -r link; do
+            [ -e "$(dirname "$page")/$link" ] || fail "$page: $link is not there"
+        done < <(grep -oE '\]\([^)#]+' "$page" | sed 's/^](//' | grep -vE '^[a-z]+:')
+    done
+}
+
+@test "links of the pages lead somewhere, in the tree and as far as installed" {
+    [ "$(grep -coE '\]\([^)#]+' "$ATTUNE_ROOT/README.md")" -ge 5 ] || fail 'no links are found'
+    # shellcheck disable=SC2046 # no blanks in the names
+    links $(find "$ATTUNE_ROOT"/*.md "$ATTUNE_ROOT"/{docs,examples,tests,bench} -name '*.md')
+    links moved/share/doc/attune/README.md moved/share/doc/attune/examples/*/*.md
+}
+
 @test "the command runs from there and finds its strategies" {
     [ "$(command -v attune)" = "$PWD/moved/bin/attune" ]
     run attune --version
