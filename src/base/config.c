@@ -48,7 +48,9 @@ const att_option_row_t att_option_rows[] = {
     {"reserve-sms", "ATTUNE_RESERVE_SMS", ATT_OPTION_INT, BOTH, FIELD(reserve_units), "4", "N",
      NULL, 0, 1024, "SMs kept free of channels on each device", "Search"},
     {"search-each", "ATTUNE_SEARCH_EACH", ATT_OPTION_BOOL, BOTH, FIELD(search_each), "no", NULL,
-     NULL, 0, 0, "search every group, also where one of the same shape has found a winner",
+     NULL, 0, 0,
+     "search every task, also where one of the same shape and about the same size has found a "
+     "winner",
      "Search"},
     {"observe", "ATTUNE_OBSERVE", ATT_OPTION_BOOL, BOTH, FIELD(observe), "no", NULL, NULL, 0, 0,
      "count and time the calls, change nothing", "Search"},

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* NCCL_MAX_NCHANNELS and NCCL_MAX_CTAS are missing on purpose: they are ceilings, which NCCL keeps
- * whatever a tuner asks for, so there is a choice left below them. */
+/* NCCL_MAX_NCHANNELS and NCCL_MAX_CTAS are missing on purpose: they are ceilings, there is a choice
+ * left below them. */
 static const struct {
     const char *name;
     uint32_t pin;
@@ -43,6 +43,19 @@ uint32_t att_pins_read(char *names, size_t size)
         used = n > 0 && (size_t)n < size - used ? used + (size_t)n : size - 1;
     }
     return pins;
+}
+
+uint32_t att_pins_channels_most(void)
+{
+    static const char *const ceilings[] = {"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"};
+    long least = 0;
+    for (size_t i = 0; i < sizeof ceilings / sizeof ceilings[0]; i++) {
+        const char *value = getenv(ceilings[i]);
+        long most = value != NULL ? strtol(value, NULL, 10) : 0;
+        if (most > 0 && (least == 0 || most < least))
+            least = most;
+    }
+    return least > UINT16_MAX ? UINT16_MAX : (uint32_t)least;
 }
 
 const char *att_pins_variable(size_t i, uint32_t *pin)

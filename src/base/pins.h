@@ -12,6 +12,10 @@
  * `names` gets the variables, comma-separated, cut to size. */
 uint32_t att_pins_read(char *names, size_t size);
 
+/* Most channels that the environment allows any communicator (NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS);
+ * 0: no limit. NCCL cuts what a tuner asks for to it in silence. */
+uint32_t att_pins_channels_most(void);
+
 /* The variables: name of the i-th and the knob's ATT_PIN_* bit; NULL behind the last. */
 const char *att_pins_variable(size_t i, uint32_t *pin);
 

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define ATT_SEGMENT_MAGIC  0x31656e7574746121ull /* "!attune1" */
-#define ATT_SEGMENT_LAYOUT 5u
+#define ATT_SEGMENT_LAYOUT 6u
 
 #define ATT_PROCESSES 64
 #define ATT_GROUPS    512
@@ -155,6 +155,7 @@ typedef struct att_segment_member {
     uint32_t event_timing;       /* 1: without profiler, timed by CUDA events */
     uint32_t pinned;             /* ATT_PIN_* */
     uint32_t device_units;       /* SMs (or their counterpart) of the device, 0 unknown */
+    uint32_t channels_most;      /* the user's limit, NCCL_MAX_CTAS and the like; 0 none */
     _Atomic uint32_t channels;   /* most channels seen in use by NCCL's own choice (Coll events) */
     uint32_t all_connected;      /* 1: every algorithm is connected at creation */
     _Atomic uint32_t used_pairs; /* (algorithm, protocol) bits that NCCL itself has used */

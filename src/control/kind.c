@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-#define PATIENCE_NS 5000000000ull /* without a call of the other one */
+#define PATIENCE_NS 5000000000ull /* without a call of the other one, */
+#define PATIENCE    8             /* and as many calls of its own as are usual in this time */
+#define NEAR        16            /* sizes that differ by less than this part are alike */
 
 void att_kind_join(struct att_task *t)
 {
@@ -23,9 +25,15 @@ void att_kind_leave(struct att_task *t)
     }
 }
 
+static bool near_in_size(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a <= a / NEAR : a - b <= b / NEAR;
+}
+
 static bool alike(const struct att_task *a, const struct att_task *b)
 {
-    if (a->task->collective != b->task->collective || a->task->bytes != b->task->bytes ||
+    if (a->task->collective != b->task->collective ||
+        !near_in_size(a->task->bytes, b->task->bytes) ||
         a->task->legal_pairs != b->task->legal_pairs || a->group->ranks != b->group->ranks ||
         a->group->nodes != b->group->nodes || a->lane_count != b->lane_count ||
         (a->reach == NULL) != (b->reach == NULL) ||
@@ -37,23 +45,32 @@ static bool alike(const struct att_task *a, const struct att_task *b)
     return of_a.nccl_version == of_b.nccl_version && strcmp(of_a.device, of_b.device) == 0;
 }
 
+/* How long a task that awaits another goes without a call of that one: steps of a job may take many
+ * seconds, so that time alone tells nothing. */
+static uint64_t patience_ns(const struct att_task *t, uint64_t now_ns)
+{
+    uint64_t calls = t->calls_seen - t->awaited_calls;
+    return PATIENCE_NS + PATIENCE * ((now_ns - t->awaited_since_ns) / (calls + 1));
+}
+
 /* Searching itself, and called by the job. */
 static bool is_on_its_way(const struct att_task *t, const att_optimizer_status_t *status,
-                          uint64_t now_ns)
+                          const struct att_task *waits, uint64_t now_ns)
 {
     return t->awaited == NULL && !t->pinned && status->phase < ATT_PHASE_SETTLED &&
-           now_ns < t->list_since_ns + PATIENCE_NS;
+           now_ns < t->list_since_ns + patience_ns(waits, now_ns);
 }
 
 /* 1: it has come to an end that tells something, 0: it may still, -1: it will not. */
-static int end_of(const struct att_task *t, att_optimizer_status_t *status, uint64_t now_ns)
+static int end_of(const struct att_task *t, att_optimizer_status_t *status,
+                  const struct att_task *waits, uint64_t now_ns)
 {
     if (t->state != ATT_TASK_TUNING || t->withdrawn)
         return -1;
     att_optimizer_status(t->optimizer, status);
     if (status->phase == ATT_PHASE_SETTLED)
         return 1;
-    return is_on_its_way(t, status, now_ns) ? 0 : -1;
+    return is_on_its_way(t, status, waits, now_ns) ? 0 : -1;
 }
 
 /* One that has settled, else one that is being searched. */
@@ -64,7 +81,7 @@ static struct att_task *find(const struct att_task *t, uint64_t now_ns)
     for (struct att_task *other = t->shared->tasks; other != NULL; other = other->next) {
         if (other == t || other->state != ATT_TASK_TUNING || !alike(t, other))
             continue;
-        int end = end_of(other, &status, now_ns);
+        int end = end_of(other, &status, t, now_ns);
         if (end == 1)
             return other;
         if (end == 0)
@@ -83,7 +100,8 @@ void att_kind_begin(struct att_task *t, uint64_t now_ns)
 {
     att_optimizer_status_t status;
     att_optimizer_status(t->optimizer, &status);
-    t->list_since_ns = now_ns;
+    t->list_since_ns = t->awaited_since_ns = now_ns;
+    t->awaited_calls = t->calls_seen;
     if (!t->shared->config->search_each && status.phase == ATT_PHASE_BASELINE)
         look(t, now_ns);
 }
@@ -93,7 +111,7 @@ bool att_kind_waits(struct att_task *t, uint64_t now_ns)
     if (t->awaited == NULL)
         return false;
     att_optimizer_status_t status;
-    int end = end_of(t->awaited, &status, now_ns);
+    int end = end_of(t->awaited, &status, t, now_ns);
     if (end < 0) {
         t->awaited = NULL;
         look(t, now_ns);

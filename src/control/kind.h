@@ -1,8 +1,9 @@
 /*
- * kind: tasks of one agent that differ in nothing but their ranks, as the data groups of a job do:
- * equal collective, bytes, legal pairs, ranks, nodes, ranks here, device, NCCL and NCCL's own
- * choice. Groups of one leader share its node, so they would search one after the other anyway:
- * instead the first one searches and the others await its end (search/kin.h).
+ * kind: tasks of one agent that differ in nothing but their ranks, as the data groups of a job do,
+ * or a little in size, as the buckets of a training step do: equal collective, legal pairs, ranks,
+ * nodes, ranks here, device, NCCL and NCCL's own choice, bytes up to a sixteenth. Groups of one
+ * leader share its node, so they would search one after the other anyway: instead the first one
+ * searches and the others await its end (search/kin.h).
  */
 #ifndef ATT_CONTROL_KIND_H
 #define ATT_CONTROL_KIND_H

@@ -243,6 +243,8 @@ uint32_t att_node_channel_ceiling(const struct att_node *node, uint32_t group, u
         if (sharers == 0)
             continue;
         uint32_t share = a->device_units > taken ? (a->device_units - taken) / sharers : 0;
+        if (a->channels_most != 0 && a->channels_most < share)
+            share = a->channels_most;
         if (share < ceiling)
             ceiling = share;
     }

@@ -58,6 +58,7 @@ struct att_task {
     /* control/kind.h */
     struct att_task *next;    /* of the agent's */
     struct att_task *awaited; /* of the same kind, being searched; NULL: none */
+    uint64_t awaited_since_ns, awaited_calls; /* `calls_seen` then */
 };
 
 extern const att_switch_ops_t att_task_switch_ops;

@@ -2,7 +2,7 @@
  * kin: what a task of the same kind has found, at a task that waits for it instead of searching.
  *
  * Groups of one shape (the data groups of a job, say) have tasks that differ in nothing but the
- * ranks. One of them is searched; the others await its end, gather their baseline, and run its
+ * ranks, and the buckets of a training step little in size. One of them is searched; the others await its end, gather their baseline, and run its
  * winner through their own guard.
  */
 #ifndef ATT_SEARCH_KIN_H

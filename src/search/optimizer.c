@@ -320,7 +320,7 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
         return;
     }
     snprintf(o->status.reason, sizeof o->status.reason, "%s%s", text,
-             followed ? "; found by a group of the same kind" : "");
+             followed ? "; found by a task of the same kind" : "");
     settle(o, winner->setting);
 }
 
@@ -390,7 +390,7 @@ static void follow(struct att_optimizer *o)
         begin_guard(o, o->kin.setting);
     else if (choice == ATT_KIN_KEEP)
         keep_default(o, o->window.values, o->window.count,
-                     "a group of the same kind found nothing faster");
+                     "a task of the same kind found nothing faster");
 }
 
 static void progress(struct att_optimizer *o)

@@ -236,7 +236,7 @@ EOF
 @test "on the real fabric: every size is tuned or kept, results are right" {
     needs_parts
     run attune run --fabric real --run-dir out --max-cost 0 -- \
-        attune bench allreduce -b 64K -e 256K -f 4 -n 400 -t 2
+        attune bench allreduce -b 64K -e 256K -f 4 -n 100 -t 2 --time 2
     expect_status 0
     jq -e '.runs[0] | .fabric == "real" and .mismatches == 0 and .result_errors == 0 and
            (.tasks | length == 2)' out/summary.json || fail "$(cat out/summary.txt)"
@@ -251,4 +251,29 @@ EOF
     jq -e -s 'all(.[].runs[0]; .mismatches == 0 and .result_errors == 0 and (.tasks | length == 1))' \
         a/summary.json b/summary.json || fail "$(cat a/summary.txt b/summary.txt)"
     [ -z "$(ls "$ATTUNE_SHM_DIR")" ] || fail "left: $(ls "$ATTUNE_SHM_DIR")"
+}
+
+@test "sizes within a sixteenth of each other share one search" {
+    needs_parts
+    run attune run --run-dir out --fabric model --surface a40-nvlink-8-allgather --max-cost 0 \
+        --strategy random:trials=30 -- \
+        attune bench allgather --size-list 80M,81M,96M -t 8 -n 10 --rounds 60 --place out
+    expect_status 0
+    # Whichever is first in gathering its baseline searches for both.
+    jq -e '[.runs[0].tasks[] | select(.bytes < 90000000) | .trials] | sort | .[0] == 0 and .[1] > 0' \
+        out/summary.json || fail "$(cat out/summary.txt)"
+    jq -e '.runs[0].tasks[] | select(.bytes > 90000000) | .trials > 0' out/summary.json ||
+        fail "$(cat out/summary.txt)"
+}
+
+@test "no more channels are asked for than NCCL_MAX_CTAS and NCCL_MAX_NCHANNELS allow" {
+    needs_parts
+    local variable
+    for variable in NCCL_MAX_CTAS NCCL_MAX_NCHANNELS; do
+        run env $variable=3 ATTUNE_FABRIC_CHANNELS=8 attune run --fabric real --run-dir $variable \
+            --max-cost 0 --strategy random:trials=20 -- attune bench allreduce -b 64K -e 64K -n 50 -t 2 --time 2
+        expect_status 0
+        [ "$(jq -s 'map(select(.setting) | .setting.channels) | max' $variable/trials.jsonl)" = 3 ] ||
+            fail "$(jq -c .setting $variable/trials.jsonl)"
+    done
 }

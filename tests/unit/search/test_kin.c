@@ -43,7 +43,7 @@ static void a_winner_is_taken_over_by_the_guard_alone(void **state)
     assert_int_equal(status.trials, 0);
     assert_int_equal(status.followed, 1);
     assert_reason(&job, "wins by 2");
-    assert_reason(&job, "found by a group of the same kind");
+    assert_reason(&job, "found by a task of the same kind");
     assert_int_equal(lines_in(ATT_PHASE_SEARCH), 0);
     assert_int_equal(lines_in(ATT_PHASE_GUARD), 2);
     end(&job);
