@@ -21,6 +21,7 @@
 # NCCL_TESTS_DIR   folder of nccl-tests built with MPI=1 (all_reduce_perf, ...)
 # ATTUNE_BUILD     build folder, made when attune is not in it (build/gpu)
 # DEVICES          shared (default): all ranks on GPU 0, under MPS; own: one GPU a rank
+# KINDS            none idle tuned (default); observe counts and times all calls
 # LAUNCHES         of each kind (10); STEPS of a training launch (300); RANKS (4, or with own all GPUs)
 # MASTER_PORT      of torchrun (a free one for each launch)
 # LIMIT_SECONDS    for one step (560); LAUNCH_SECONDS for one launch (150)
@@ -36,7 +37,7 @@ out=${OUT:-$root/build/pytorch}
 mkdir -p "$out" || exit 1
 runs=$out/runs.jsonl
 began=$SECONDS limit=${LIMIT_SECONDS:-560} each=${LAUNCH_SECONDS:-150}
-launches=${LAUNCHES:-10} ranks=${RANKS:-4} steps=${STEPS:-300} devices=${DEVICES:-shared}
+launches=${LAUNCHES:-10} ranks=${RANKS:-4} steps=${STEPS:-300} kinds=${KINDS:-none idle tuned} devices=${DEVICES:-shared}
 case $devices in
 shared) ;;
 own) ranks=${RANKS:-$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')} ;;
@@ -111,7 +112,7 @@ surroundings() {
         export LD_PRELOAD=$ATTUNE_NCCL_LIB
     fi
     if [ "$devices" = shared ]; then # the kernels of all ranks must fit
-        export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=${NCCL_MAX_CTAS:-8}
+        export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=${NCCL_MAX_CTAS:-$((128 / ranks))}
     fi
 }
 
@@ -122,6 +123,7 @@ launch() {
     case $2 in
     none) ;;
     idle) how=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook" ATTUNE_RUN_ID="idle-$$") ;;
+    observe) how=(attune run --quiet --preload on --observe --run-dir "$folder" --) ;;
     tuned) how=(attune run --quiet --preload on --run-dir "$folder" --) ;;
     reproducible) how=(attune run --quiet --preload on --reproducible --run-dir "$folder" --) ;;
     esac
@@ -220,7 +222,7 @@ nccl_tests() {
 
 case $step in
 check) check ;;
-ddp25 | ddp4 | fsdp | sockets | graph) need_parts && start_mps && train "$step" none idle tuned ;;
+ddp25 | ddp4 | fsdp | sockets | graph) need_parts && start_mps && train "$step" $kinds ;;
 equal) need_parts && start_mps && launches=1 train equal none reproducible ;;
 nccl-tests) need_parts && start_mps && nccl_tests ;;
 report) python3 "$root/bench/gpu/pytorch_report.py" "$out" | tee "$out/report.txt" && exit "${PIPESTATUS[0]}" ;;

@@ -46,8 +46,8 @@ def arguments(about):
     p.add_argument("--width", type=int, default=1024)
     p.add_argument("--heads", type=int, default=16)
     p.add_argument("--words", type=int, default=8192)
-    p.add_argument("--batch", type=int, default=2, help="sequences a rank (2)")
-    p.add_argument("--sequence", type=int, default=128, help="tokens a sequence (128)")
+    p.add_argument("--batch", type=int, default=1, help="sequences a rank (1)")
+    p.add_argument("--sequence", type=int, default=64, help="tokens a sequence (64)")
     p.add_argument("--device", type=int, help="CUDA device of every rank (LOCAL_RANK)")
     return p
 
