@@ -87,9 +87,10 @@ const att_option_row_t att_option_rows[] = {
      "needs it",
      "Hook"},
 
-    {"variants", "ATTUNE_VARIANTS", ATT_OPTION_LIST, BOTH, FIELD(variants), "", "nt=N,...|t=T,...",
-     NULL, 0, 0,
-     "make twins of each communicator with other threads a block or transport, and search them; "
+    {"variants", "ATTUNE_VARIANTS", ATT_OPTION_LIST, BOTH, FIELD(variants), "",
+     "nt=N,...|t=T,...|buffer=B,...", NULL, 0, 0,
+     "make twins of each communicator with other threads a block, transport or buffers, and search "
+     "them; "
      "may be repeated",
      "Hook"},
     {"variants-memory", "ATTUNE_VARIANTS_MEMORY", ATT_OPTION_BYTES, ATT_FOR_RUN,

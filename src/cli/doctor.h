@@ -41,11 +41,12 @@ typedef struct att_doctor {
     int fails;
     att_nccl_copy_t copies[ATT_DOCTOR_COPIES];
     int copy_count;
-    bool mixed;                               /* one process has mapped several */
-    int version;                              /* of the NCCL that is meant, 0 unknown */
-    att_config_t config;                      /* --variants, --variants-memory */
-    bool variants_given;                      /* by the command line */
-    bool variant_threads, variant_transports; /* asked for, and nothing is in the way */
+    bool mixed;          /* one process has mapped several */
+    int version;         /* of the NCCL that is meant, 0 unknown */
+    att_config_t config; /* --variants, --variants-memory */
+    bool variants_given; /* by the command line */
+    bool variant_threads, variant_transports,
+        variant_buffers; /* asked for, and nothing is in the way */
 } att_doctor_t;
 
 int att_doctor_main(int argc, char **argv);

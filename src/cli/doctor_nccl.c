@@ -300,6 +300,7 @@ static void list_capabilities(att_doctor_t *d, const att_knobs_t *knobs,
         bool call = strcmp(scope, "call") == 0;
         bool pinned = names[id][0] != '\0';
         bool variant = (id == ATT_KNOB_THREADS && d->variant_threads) ||
+                       (id == ATT_KNOB_CHUNK && d->variant_buffers) ||
                        (id == ATT_KNOB_TRANSPORT && d->variant_transports);
         if (pinned)
             snprintf(why, sizeof why, "%s is set by the user", names[id]);

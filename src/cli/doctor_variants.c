@@ -35,6 +35,10 @@ static bool refused(const att_doctor_t *d, const att_variants_t *variants, char 
                  "communicator",
                  att_nccl_version_text(d->version, version, sizeof version));
         *remedy = "use NCCL 2.29.7 or newer";
+    } else if (variants->buffers && d->version >= ATT_BUFFER_VARIANTS_UNTIL) {
+        snprintf(why, 300, "buffer: NCCL %s takes a chunk for each call",
+                 att_nccl_version_text(d->version, version, sizeof version));
+        *remedy = "leave buffer out: the chunk is searched without it";
     } else if (copy == NULL || !copy->pnccl) {
         snprintf(why, 300, "they are made by the preload, which cannot stand before this NCCL");
         *remedy = "link NCCL as libnccl.so.2, not statically";
@@ -84,6 +88,7 @@ void att_doctor_variants(att_doctor_t *d)
         return;
     }
     for (uint32_t i = 0; asked && i < variants.count; i++) {
+        d->variant_buffers |= variants.items[i].buffer != 0;
         d->variant_threads |= variants.items[i].threads != 0;
         d->variant_transports |= variants.items[i].transport != ATT_TRANSPORT_KEEP;
     }

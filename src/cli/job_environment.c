@@ -122,7 +122,7 @@ bool att_job_environment_preloads(const att_config_t *config)
  * environment plugin: so a communicator can be made with other values than the one before. */
 static int set_variants(const att_places_t *places, const att_config_t *config, att_error_t *error)
 {
-    static const char uncached[] = "NCCL_NTHREADS";
+    static const char uncached[] = "NCCL_NTHREADS,NCCL_BUFFSIZE";
     char list[4096];
     const char *before = getenv("NCCL_NO_CACHE");
     bool more = before != NULL && before[0] != '\0';

@@ -38,6 +38,11 @@ int att_variants_check(const att_variants_t *variants, att_variable_fn variable,
                                 "--variants: %s fixes the transport: unset it, or leave shm out",
                                 ways[f]);
         }
+    const char *buffer = variable(context, "NCCL_BUFFSIZE");
+    if (variants->buffers && buffer != NULL && buffer[0] != '\0')
+        return att_fail(error, ATT_EUSAGE,
+                        "--variants: NCCL_BUFFSIZE fixes the buffers: unset it, or leave buffer "
+                        "out");
     return ATT_OK;
 }
 
@@ -52,5 +57,5 @@ att_variants_cost_t att_variants_cost(const att_variants_t *variants, att_variab
         if (most > 0 && most < channels)
             channels = (uint32_t)most;
     }
-    return (att_variants_cost_t){channels, att_variants_bytes(variants->count, channels)};
+    return (att_variants_cost_t){channels, att_variants_bytes(variants, channels)};
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/protocol.h"
 #include "fabric/error.h"
 #include "fabric/plugin.h"
 #include "fabric/report.h"
@@ -136,8 +137,21 @@ static ncclResult_t use_surface(struct ncclComm *comm, const att_model_setup_t *
     return ncclSuccess;
 }
 
-/* What NCCL would fix for the communicator's life: threads a block, and in model mode the
- * transport. */
+/* NCCL_BUFFSIZE up to what the shared memory's slots hold (src/init.cc computeBuffSizes). */
+static ncclResult_t choose_buffer(att_decider_t *decider)
+{
+    int buffer = att_plugin_param_int("NCCL_BUFFSIZE", 0);
+    uint32_t least = ATT_GRAIN_SIMPLE * ATT_BUFFER_STEPS;
+    if (buffer != 0 && ((uint32_t)buffer < least || (uint32_t)buffer > ATT_BUFFER_SIMPLE))
+        return att_fabric_error(ncclInvalidUsage,
+                                "NCCL_BUFFSIZE=%d: the fabric takes %u to %u bytes", buffer, least,
+                                ATT_BUFFER_SIMPLE);
+    decider->buffer = (uint32_t)buffer;
+    return ncclSuccess;
+}
+
+/* What NCCL would fix for the communicator's life: threads a block, the size of its buffers, and in
+ * model mode the transport. */
 static ncclResult_t choose_resources(struct ncclComm *comm)
 {
     const char *transport = att_plugin_getenv("ATTUNE_FABRIC_TRANSPORT");
@@ -147,6 +161,9 @@ static ncclResult_t choose_resources(struct ncclComm *comm)
     if (threads != 0 && (threads % 32 != 0 || threads < 64 || threads > 512))
         threads = threads < 64 ? 64 : 512;
     comm->decider.threads = threads;
+    ncclResult_t result = choose_buffer(&comm->decider);
+    if (result != ncclSuccess)
+        return result;
     if (!transport || !*transport)
         return ncclSuccess;
     comm->decider.transport = att_transport_parse(transport);

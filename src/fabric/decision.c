@@ -146,6 +146,14 @@ static size_t div_up(size_t value, size_t unit)
     return (value + unit - 1) / unit;
 }
 
+static size_t largest_chunk(const att_decider_t *decider, int function, int algorithm, int protocol)
+{
+    uint32_t buffer = protocol == ATT_PROTOCOL_SIMPLE && decider->buffer != 0
+                          ? decider->buffer
+                          : att_protocol_buffer(protocol);
+    return att_protocol_chunk_most(function, algorithm, protocol, buffer);
+}
+
 /* Chunk of one part of a task: `count` elements on one channel. */
 static ncclResult_t choose_chunk(const att_decider_t *decider, const att_task_t *task, size_t count,
                                  size_t *chunk)
@@ -154,8 +162,7 @@ static ncclResult_t choose_chunk(const att_decider_t *decider, const att_task_t 
     if (!count)
         return ncclSuccess;
     int f = task->function, a = task->algorithm, p = task->protocol;
-    size_t most = att_protocol_chunk_most(f, a, p, att_protocol_buffer(p)),
-           grain = att_protocol_grain(p), value = most;
+    size_t most = largest_chunk(decider, f, a, p), grain = att_protocol_grain(p), value = most;
     if (decider->surface) {
         att_setting_t setting = ATT_SETTING_KEEP;
         setting.algorithm = (int8_t)a;

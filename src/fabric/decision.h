@@ -22,6 +22,7 @@ typedef struct att_decider {
     int channels;         /* comm->nChannels */
     int default_channels; /* real mode: what the fabric uses by itself */
     size_t default_chunk; /* real mode, Ring and Tree with Simple, bytes */
+    uint32_t buffer;      /* NCCL_BUFFSIZE: bytes of a connection's Simple buffer */
     int threads;          /* NCCL_NTHREADS: most threads of a block, Ring with LL and Simple; 0 */
     int transport;        /* ATTUNE_FABRIC_TRANSPORT, model; ATT_TRANSPORT_KEEP: the surface's */
     att_pairs_t pairs;

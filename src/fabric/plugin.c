@@ -199,7 +199,7 @@ int att_plugin_getenv_int(const char *name, int fallback)
     char *end = NULL;
     errno = 0;
     long value = strtol(text, &end, 0);
-    if (errno || *end || value < 0 || value > 1000000)
+    if (errno || *end || value < 0 || value > 1 << 30)
         return fallback;
     return (int)value;
 }

@@ -246,11 +246,11 @@ static inline bool apply(const att_context_t *context, const att_lane_t *lane,
                          const att_setting_t *setting, uint32_t pairs, float *table, int protocols,
                          int *channels)
 {
-    if (setting->chunk_bytes != 0 && context->tuner_abi < 6)
-        return false;
-    /* These two are the communicator's, which the preload has chosen. A call that it may not send
-     * to another one (in a group, captured) goes without them, on every rank alike. */
-    if ((setting->transport != ATT_TRANSPORT_KEEP || setting->threads != 0) &&
+    /* These are the communicator's, which the preload has chosen; without a chunk per call the
+     * chunk is too. A call that it may not send to another one (in a group, captured) goes without
+     * them, on every rank alike. */
+    if ((setting->transport != ATT_TRANSPORT_KEEP || setting->threads != 0 ||
+         (setting->chunk_bytes != 0 && context->tuner_abi < 6)) &&
         atomic_load_explicit(&lane->shared->variants, memory_order_relaxed) == 0)
         return false;
     if (setting->algorithm != ATT_ALGORITHM_KEEP) {

@@ -7,6 +7,7 @@
 #include "hook/topology.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@
 #define MADE_NS     300000000000u
 
 static __thread const att_variant_t *making;
-static __thread char topology[32]; /* file that the variant in the making is to see, or none */
+static __thread char buffer_text[16]; /* of `making` */
+static __thread char topology[32];    /* file that the variant in the making is to see, or none */
 static _Atomic bool asked;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,6 +39,8 @@ bool att_variant_variable(const char *name, const char **value)
     else if (making->transport != ATT_TRANSPORT_KEEP &&
              strcmp(name, "ATTUNE_FABRIC_TRANSPORT") == 0)
         *value = att_transport_name(making->transport);
+    else if (making->buffer != 0 && strcmp(name, "NCCL_BUFFSIZE") == 0)
+        *value = buffer_text;
     else if (topology[0] != '\0' && strcmp(name, "NCCL_TOPO_FILE") == 0)
         *value = topology;
     else
@@ -78,6 +82,8 @@ static const char *refusal(const att_preload_comm_t *entry, const att_nccl_confi
         return "NCCL does not ask the hook for its variables (NCCL_ENV_PLUGIN, since 2.28.7)";
     if (entry->copy->version_code < 22907)
         return "this NCCL takes other values for a new communicator only since 2.29.7";
+    if (variants->buffers && entry->copy->version_code >= ATT_BUFFER_VARIANTS_UNTIL)
+        return "this NCCL takes a chunk for each call: leave buffer out of --variants";
     if (entry->copy->functions[ATT_NCCL_CommSplit] == NULL)
         return "this NCCL has no ncclCommSplit";
     if ((shared != NULL && strcmp(shared, "1") == 0) ||
@@ -174,6 +180,7 @@ static void make_one(att_preload_comm_t *entry, struct att_family *family, uint3
     bool other_topology = variant->transport == ATT_TRANSPORT_SHM && member->whole_stamps == 0;
     int file = other_topology ? att_topology_open(topology, sizeof topology) : -1;
     making = variant;
+    snprintf(buffer_text, sizeof buffer_text, "%u", variant->buffer);
     me->inside++;
     /* A rank without its file takes part, so that nobody waits for it; the variant is not used. */
     int result = ATT_PRELOAD_REAL(entry->copy, CommSplit)(

@@ -86,7 +86,7 @@ void *att_family_begin(att_preload_comm_t *entry, const att_preload_call_t *call
         routed->context = entry->context;
         routed->decision = route->stashed ? route->decision : att_lane_next(route->lane);
         route->stashed = false;
-        int variant = att_variants_find(&family->list, routed->decision.setting);
+        int variant = att_variants_find(&family->list, call->collective, routed->decision.setting);
         if (variant >= 0 && family->routing) {
             comm = family->comms[variant];
             routed->context = family->contexts[variant];

@@ -1,6 +1,7 @@
 #include "search/space.h"
 
 #include "base/names.h"
+#include "base/protocol.h"
 #include "base/segment.h"
 #include "search/knobs.h"
 
@@ -125,7 +126,9 @@ static int by_prior(const void *a, const void *b)
         return dx - dy;
     if (x->transport != y->transport)
         return x->transport - y->transport;
-    return (int)x->threads_min - (int)y->threads_min;
+    if (x->threads_min != y->threads_min)
+        return (int)x->threads_min - (int)y->threads_min;
+    return (x->chunk_max > y->chunk_max) - (x->chunk_max < y->chunk_max);
 }
 
 /* Is a variant of the communicator worth a subspace of this pair? Threads: what the catalogue says,
@@ -134,6 +137,11 @@ static int by_prior(const void *a, const void *b)
 static bool variant_fits(const att_space_facts_t *facts, const att_knobs_t *knobs, int a, int p,
                          att_variant_t variant)
 {
+    uint32_t chunk = att_variant_chunk(&variant, facts->collective, a, p);
+    /* More than a channel has to move changes nothing. */
+    if (variant.buffer != 0 &&
+        ((facts->pinned & ATT_PIN_CHUNK) || chunk == 0 || chunk >= useful_bytes(facts, a)))
+        return false;
     if (p == ATT_PROTOCOL_LL128 || (a != ATT_ALGORITHM_RING && a != ATT_ALGORITHM_TREE))
         return false;
     if (variant.threads == 0)
@@ -159,6 +167,11 @@ static void add_variants(const att_space_facts_t *facts, const att_knobs_t *knob
         s->threads_min = variant.threads;
         s->threads_max = variant.threads;
         s->threads_step = variant.threads != 0;
+        if (variant.buffer != 0) {
+            s->chunk_min = s->chunk_max =
+                att_variant_chunk(&variant, facts->collective, base.algorithm, base.protocol);
+            s->chunk_step = att_protocol_grain(base.protocol);
+        }
     }
 }
 

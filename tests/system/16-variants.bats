@@ -92,3 +92,58 @@ speedup() { jq -r '.runs[0].tasks[0].speedup' "$1/summary.json"; }
     NCCL_MAX_CTAS=8 run -0 attune run --variants nt=128,256,512 --variants-memory 2G -- true
     expect_output '--variants: 3 more communicators for each one of the job, of up to 8 channels: up to 0.9 GiB on each GPU$'
 }
+
+# Eight ranks, NCCL without a chunk per call.
+buffered() { # VERSION [option...]
+    local version=$1
+    shift
+    rm -rf out
+    ATTUNE_FABRIC_VERSION=$version run timeout 300 attune run --fabric model --surface a40-nvlink-8-allgather \
+        --run-dir out --max-cost 0 "$@" -- attune bench allgather -b "${size:-80M}" -e "${size:-80M}" -t 8 -w 1 -n "$calls"
+    expect_status 0
+    expect_output '0 mismatches between ranks in .* 0 wrong results$'
+}
+
+@test "buffer: only the NCCL that reads it anew and has no chunk per call; one line elsewhere" {
+    local size=1M calls=5
+    buffered 2.28.9 --observe --variants buffer=512K
+    expect_output 'has no variants: this NCCL takes other values for a new communicator only since 2.29.7'
+    buffered 2.30.7 --observe --variants buffer=512K
+    expect_output 'has no variants: this NCCL takes a chunk for each call: leave buffer out of --variants'
+    buffered 2.29.7 --observe --variants buffer=512K
+    reject_output 'has no variants'
+    NCCL_BUFFSIZE=1048576 run --separate-stderr attune run --variants buffer=512K -- true
+    expect_status 125
+    expect_one_line 'NCCL_BUFFSIZE fixes the buffers'
+    ATTUNE_FABRIC_VERSION=2.30.7 LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric run --separate-stderr \
+        attune doctor --json --variants buffer=512K
+    expect_status 1
+    expect_output 'buffer: NCCL 2.30.7 takes a chunk for each call'
+}
+
+# bats test_tags=long
+@test "buffer: the chunk is searched through communicators with other buffers, in 2.29.7" {
+    calls=600 buffered 2.29.7 --variants buffer=128K,512K,1M --strategy random:trials=40
+    # A ring's chunk is half of the buffer; every one of them was tried, no other.
+    [ "$(jq -r 'select(.phase == "search") | .setting.chunk' out/trials.jsonl | sort -nu | xargs)" = '0 65536 262144 524288' ] ||
+        fail "$(cat out/trials.jsonl)"
+    # It is in force: such a chunk takes as long as where NCCL is asked for it, and longer than NCCL's own.
+    jq '.tasks[0].tuned.setting = {"algorithm":"ring","protocol":"simple","transport":"keep","channels":8,"threads":0,"chunk":65536}
+        | .tasks[0].kept_default = false' out/tasks.json >tasks.json
+    mkdir again
+    mv tasks.json again/tasks.json
+    local median=()
+    calls=150 buffered 2.29.7 --apply again --variants buffer=128K
+    expect_output ' ring/simple ch=8 chunk=64K '
+    median+=("$(jq -r '.tasks[0].now.median_us' out/tasks.json)")
+    jq '.nccl_version = 23007' again/tasks.json >tasks.json
+    mv tasks.json again/tasks.json
+    calls=150 buffered 2.30.7 --apply again
+    expect_output ' ring/simple ch=8 chunk=64K '
+    median+=("$(jq -r '.tasks[0].now.median_us' out/tasks.json)")
+    calls=150 buffered 2.29.7 --observe
+    median+=("$(jq -r '.tasks[0].now.median_us' out/tasks.json)")
+    awk -v one="${median[0]}" -v other="${median[1]}" -v own="${median[2]}" \
+        'BEGIN { exit !(one > 0 && one < other * 1.01 && one > other * 0.99 && (one > own * 1.03 || one < own * 0.97)) }' ||
+        fail "buffer ${median[0]}, chunk ${median[1]}, NCCL's own ${median[2]}"
+}

@@ -227,6 +227,10 @@ capability() { jq -r --arg knob "$1" '.capabilities[] | select(.knob == $knob) |
     [ "$(capability threads)" = 'true communicator' ] && [ "$(capability transport)" = 'true communicator' ]
     ATTUNE_VARIANTS=nt=128 variants 2.29.7
     expect_verdict variants pass
+    [ "$(capability chunk)" = 'false communicator' ]
+    variants 2.29.7 --variants buffer=512K
+    expect_verdict variants pass
+    [ "$(capability chunk)" = 'true communicator' ]
     # What this NCCL cannot is no fault until it is asked for.
     variants 2.28.9
     expect_verdict variants skip

@@ -49,6 +49,48 @@ static void lists(void **state)
     assert_int_equal(parsed("nt=128,256,512;t=p2p,shm,net").count, ATT_VARIANTS);
 }
 
+/* Of NCCL without a chunk per call: the chunk that a buffer gives a pair names the variant. */
+static void buffers(void **state)
+{
+    att_variants_t v = parsed("buffer=512K,1M;nt=128");
+    assert_int_equal(v.count, 5);
+    assert_true(v.buffers);
+    assert_false(parsed("nt=128").buffers);
+    assert_int_equal(v.items[0].threads, 128);
+    assert_int_equal(v.items[1].buffer, 512 << 10);
+    assert_int_equal(v.items[4].threads, 128);
+    assert_int_equal(v.items[4].buffer, 1 << 20);
+    assert_int_not_equal(parsed("buffer=512K").digest, parsed("buffer=1M").digest);
+    att_setting_t s = {.algorithm = ATT_ALGORITHM_RING,
+                       .protocol = ATT_PROTOCOL_SIMPLE,
+                       .transport = ATT_TRANSPORT_KEEP,
+                       .chunk_bytes = 256 << 10};
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_GATHER, s), 1); /* 4 steps of 8 */
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_BROADCAST, s), -2);
+    s.chunk_bytes = 64 << 10; /* one step */
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_BROADCAST, s), 1);
+    s.algorithm = ATT_ALGORITHM_TREE;
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_REDUCE, s), 1);
+    s.threads = 128;
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_REDUCE, s), 2);
+    s.chunk_bytes = 0;
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_REDUCE, s), 0);
+    s.threads = 0;
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_REDUCE, s), -1);
+    s.protocol = ATT_PROTOCOL_LL; /* has a buffer of its own */
+    s.chunk_bytes = 64 << 10;
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_REDUCE, s), -2);
+    /* With a chunk per call it names nothing. */
+    v = parsed("nt=128");
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_REDUCE, s), -1);
+    refused("buffer=", "a power of two from 64K to 16M");
+    refused("buffer=1000000", "a power of two");
+    refused("buffer=32K", "a power of two");
+    refused("buffer=32M", "a power of two");
+    refused("buffer=1M,1M", "twice");
+    refused("chunk=1M", "nt=THREADS,..., t=TRANSPORT,... or buffer=BYTES,...");
+}
+
 static void bad_lists(void **state)
 {
     refused("nt=480", "128, 256 or 512");
@@ -67,32 +109,36 @@ static void where_a_setting_runs(void **state)
 {
     att_variants_t v = parsed("nt=128,256;t=shm");
     att_setting_t s = ATT_SETTING_KEEP;
-    assert_int_equal(att_variants_find(&v, s), -1);
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_GATHER, s), -1);
     s.channels = 3;
-    assert_int_equal(att_variants_find(&v, s), -1);
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_GATHER, s), -1);
     for (uint32_t i = 0; i < v.count; i++) {
         s.threads = v.items[i].threads;
         s.transport = v.items[i].transport;
-        assert_int_equal(att_variants_find(&v, s), i);
+        assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_GATHER, s), i);
     }
     s.threads = 512;
-    assert_int_equal(att_variants_find(&v, s), -2);
+    assert_int_equal(att_variants_find(&v, ATT_COLLECTIVE_ALL_GATHER, s), -2);
 }
 
 static void memory(void **state)
 {
     /* 24 channels: 4 connections of 9.2 MiB each, and 1 MiB. */
-    assert_int_equal(att_variants_bytes(1, 24), 24ull * 4 * 9633792 + 1048576);
-    assert_int_equal(att_variants_bytes(3, 24), 3 * att_variants_bytes(1, 24));
-    assert_int_equal(att_variants_bytes(0, 24), 0);
+    const att_variants_t one = parsed("nt=128"), three = parsed("nt=128,256,512"),
+                         none = parsed("");
+    assert_int_equal(att_variants_bytes(&one, 24), 24ull * 4 * 9633792 + 1048576);
+    assert_int_equal(att_variants_bytes(&three, 24), 3 * att_variants_bytes(&one, 24));
+    assert_int_equal(att_variants_bytes(&none, 24), 0);
+    const att_variants_t small = parsed("buffer=64K");
+    assert_int_equal(att_variants_bytes(&small, 24),
+                     24ull * 4 * (9633792 - 4194304 + 65536) + 1048576);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),
-        cmocka_unit_test(bad_lists),
-        cmocka_unit_test(where_a_setting_runs),
+        cmocka_unit_test(lists),     cmocka_unit_test(buffers),
+        cmocka_unit_test(bad_lists), cmocka_unit_test(where_a_setting_runs),
         cmocka_unit_test(memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

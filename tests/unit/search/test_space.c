@@ -204,6 +204,54 @@ static void small_messages_have_small_chunks(void **state)
     att_space_destroy(space);
 }
 
+/* Without a chunk per call: a subspace for each buffer whose chunk matters, of Simple alone. */
+static void buffers_of_variants_are_chunks(void **state)
+{
+    (void)state;
+    att_space_facts_t f = facts(ATT_COLLECTIVE_ALL_REDUCE);
+    f.nccl_version = 22907;
+    f.has_chunk = 0;
+    f.bytes = (uint64_t)f.ranks << 20; /* a ring's channel moves at most 1 MiB */
+    assert_int_equal(att_variants_parse("buffer=256K,1M,4M", &f.variants, NULL), ATT_OK);
+    struct att_space_owned *space;
+    assert_int_equal(att_space_build(&f, &space, NULL), ATT_OK);
+    const att_space_t *view = att_space_view(space);
+    int ring = 0, tree = 0;
+    for (uint32_t i = 0; i < view->subspace_count; i++) {
+        const att_subspace_t *s = &view->subspaces[i];
+        if (s->chunk_max == 0)
+            continue;
+        assert_int_equal(s->protocol, ATT_PROTOCOL_SIMPLE);
+        assert_int_equal(s->chunk_min, s->chunk_max);
+        if (s->algorithm == ATT_ALGORITHM_RING) {
+            assert_true(s->chunk_max == 128 << 10 || s->chunk_max == 512 << 10);
+            ring++;
+        } else {
+            assert_int_equal(s->algorithm, ATT_ALGORITHM_TREE);
+            assert_true(s->chunk_max == 32 << 10 || s->chunk_max == 128 << 10 ||
+                        s->chunk_max == 512 << 10);
+            tree++;
+        }
+    }
+    assert_int_equal(ring, 2); /* of 4M it is 2 MiB: no difference */
+    assert_int_equal(tree, 3);
+    att_setting_t x = {.algorithm = ATT_ALGORITHM_RING,
+                       .protocol = ATT_PROTOCOL_SIMPLE,
+                       .transport = ATT_TRANSPORT_KEEP,
+                       .channels = 2,
+                       .chunk_bytes = 512 << 10};
+    assert_true(att_space_contains(view, x));
+    x.chunk_bytes = 256 << 10;
+    assert_false(att_space_contains(view, x));
+    att_space_destroy(space);
+    f.pinned = ATT_PIN_CHUNK;
+    assert_int_equal(att_space_build(&f, &space, NULL), ATT_OK);
+    view = att_space_view(space);
+    for (uint32_t i = 0; i < view->subspace_count; i++)
+        assert_int_equal(view->subspaces[i].chunk_max, 0);
+    att_space_destroy(space);
+}
+
 static void cheapest_estimate_comes_first(void **state)
 {
     (void)state;
@@ -265,6 +313,7 @@ int main(void)
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(chunks_keep_to_grain_and_clamp),
         cmocka_unit_test(small_messages_have_small_chunks),
+        cmocka_unit_test(buffers_of_variants_are_chunks),
         cmocka_unit_test(cheapest_estimate_comes_first),
         cmocka_unit_test(numbering_covers_the_space_once),
     };
