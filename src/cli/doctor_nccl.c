@@ -16,6 +16,7 @@
 
 #define OLDEST_TUNED   22203 /* cost table, NCCL 2.22.3 */
 #define OLDEST_PLUGINS 22703 /* the profiler's init tells the rank, NCCL 2.27.3 */
+#define PATHLESS       22703 /* src/plugin/plugin_open.cc of it: lib<...>.so or a word */
 #define OLDEST_CAPTURE 22803 /* the profiler tells which calls are captured, NCCL 2.28.3 */
 
 typedef struct probe {
@@ -224,6 +225,13 @@ static void check_symbols(att_doctor_t *d, const att_knobs_t *knobs)
         att_doctor_add(d, "plugin", ATT_CHECK_FAIL, "use NCCL 2.27.3 or newer",
                        "%s has no %s symbol that this NCCL looks for", d->places.hook,
                        tuner == 0 ? "tuner" : "profiler");
+    else if (d->version == PATHLESS)
+        att_doctor_add(
+            d, "plugin", ATT_CHECK_WARN,
+            "use NCCL 2.27.5 or newer; or put the hook's folder into LD_LIBRARY_PATH and "
+            "set NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN to libattune-nccl.so, which "
+            "attune run keeps",
+            "NCCL 2.27.3 takes plugins by their file's name alone, not by %s", d->places.hook);
     else
         att_doctor_add(d, "plugin", ATT_CHECK_PASS, NULL,
                        "%s: ncclTunerPlugin_v%d, ncclProfiler_v%d", d->places.hook, tuner,

@@ -49,6 +49,24 @@ static int set_fabric(const att_places_t *places, const att_config_t *config, at
     return rc;
 }
 
+/* NCCL 2.27.3 takes plugins by their file's name alone: the user's word stays when it is that, and
+ * LD_LIBRARY_PATH leads to this very hook. */
+static bool found_by_name(const char *variable, const char *hook)
+{
+    const char *value = getenv(variable), *list = getenv("LD_LIBRARY_PATH");
+    const char *slash = strrchr(hook, '/');
+    if (value == NULL || list == NULL || slash == NULL || strcmp(value, slash + 1) != 0)
+        return false;
+    size_t length = (size_t)(slash - hook);
+    for (const char *at = list; *at != '\0'; at += *at == ':') {
+        size_t span = strcspn(at, ":");
+        if (span == length && strncmp(at, hook, length) == 0)
+            return true;
+        at += span;
+    }
+    return false;
+}
+
 /* The user's own plugin goes behind attune's, unless the user has chained one already. */
 static int set_plugins(const att_places_t *places, att_error_t *error)
 {
@@ -58,7 +76,7 @@ static int set_plugins(const att_places_t *places, att_error_t *error)
         const char *other = att_job_environment_other(plugin_variables[i]);
         if (other != NULL && getenv(chain_variables[i]) == NULL)
             rc = set(chain_variables[i], other, error);
-        if (rc == ATT_OK)
+        if (rc == ATT_OK && !found_by_name(plugin_variables[i], places->hook))
             rc = set(plugin_variables[i], places->hook, error);
     }
     return rc;

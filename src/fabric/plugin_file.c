@@ -20,12 +20,23 @@ static void *open_library(const char *name)
     return library;
 }
 
+static bool is_library(const char *name)
+{
+    size_t length = strlen(name);
+    return !strncmp(name, "lib", 3) && length >= 3 && !strcmp(name + length - 3, ".so");
+}
+
 /* Only a bare word is also tried as a part of a library's name. */
 static bool is_word(const char *name)
 {
-    size_t length = strlen(name);
-    bool library = !strncmp(name, "lib", 3) && length >= 3 && !strcmp(name + length - 3, ".so");
-    return !strchr(name, '/') && !library;
+    return !strchr(name, '/') && !is_library(name);
+}
+
+/* 2.27.3 alone takes nothing but lib<...>.so as it is given, not even a path. */
+static bool takes_as_given(const char *name)
+{
+    bool strict = att_fabric_version() >= 22703 && att_fabric_version() < 22705;
+    return !strict || is_library(name);
 }
 
 /* `opened`, 256 bytes: the name that did it. */
@@ -36,8 +47,8 @@ static void *find(const char *kind, const char *name, char *opened)
         return open_library(opened);
     }
     snprintf(opened, 256, "%.254s", name); /* NCCL's own limit */
-    void *library = open_library(opened);
-    if (!library && is_word(name)) {
+    void *library = takes_as_given(name) ? open_library(opened) : NULL;
+    if (!library && (is_word(name) || !takes_as_given(name))) {
         snprintf(opened, 256, "libnccl-%s-%.200s.so", kind, name);
         library = open_library(opened);
     }

@@ -55,9 +55,20 @@ expect_untouched() {
 }
 
 @test "2.27: not tuned as long as it may capture, tuned on the user's word" {
-    tuned 2.27.3
+    tuned 2.27.5
     expect_output 'not tuned: .*--no-graphs'
     expect_untouched
+    tuned 2.27.5 --no-graphs
+    expect_tuned 22705 4 4
+}
+
+@test "2.27.3 takes no path: not tuned, the doctor says why; tuned by the file's name" {
+    tuned 2.27.3 --no-graphs
+    expect_output 'NCCL_TUNER_PLUGIN: cannot load .*/libattune-nccl.so'
+    [ "$(jq '.tasks | length' run/tasks.json)" -eq 0 ] || fail "$(cat run/tasks.json)"
+    ATTUNE_FABRIC_VERSION=2.27.3 LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric run --separate-stderr attune doctor
+    expect_output '^warn  plugin: NCCL 2.27.3 takes plugins by their file.s name alone'
+    export LD_LIBRARY_PATH=$ATTUNE_BUILD/lib NCCL_TUNER_PLUGIN=libattune-nccl.so NCCL_PROFILER_PLUGIN=libattune-nccl.so
     tuned 2.27.3 --no-graphs
     expect_tuned 22703 4 4
 }

@@ -112,7 +112,7 @@ expect_both() {
     expect_both
     profiled 2.28.3 v5
     expect_both
-    profiled 2.27.3 v4 --no-graphs
+    profiled 2.27.5 v4 --no-graphs
     expect_both
 }
 

@@ -69,6 +69,23 @@ static void other_plugins_are_chained(void **state)
     unsetenv("ATTUNE_CHAIN_TUNER");
 }
 
+static void a_name_that_leads_to_the_hook_is_kept(void **state)
+{
+    setenv("NCCL_TUNER_PLUGIN", "libattune-nccl.so", 1);
+    setenv("NCCL_PROFILER_PLUGIN", "libattune-nccl.so", 1);
+    setenv("LD_LIBRARY_PATH", "/a:/x", 1);
+    apply_to_job("none");
+    assert_string_equal(getenv("NCCL_TUNER_PLUGIN"), "libattune-nccl.so");
+    assert_string_equal(getenv("NCCL_PROFILER_PLUGIN"), "libattune-nccl.so");
+    setenv("LD_LIBRARY_PATH", "/a:/x2:/", 1); /* to another one, or to none */
+    apply_to_job("none");
+    assert_string_equal(getenv("NCCL_TUNER_PLUGIN"), "/x/libattune-nccl.so");
+    unsetenv("LD_LIBRARY_PATH");
+    setenv("NCCL_TUNER_PLUGIN", "libattune-nccl.so", 1);
+    apply_to_job("none");
+    assert_string_equal(getenv("NCCL_TUNER_PLUGIN"), "/x/libattune-nccl.so");
+}
+
 static void apply_preload(const char *when, const char *hook, int expected)
 {
     att_places_t places;
@@ -139,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(other_plugins_are_seen, clear),
         cmocka_unit_test_setup(other_plugins_are_chained, clear),
+        cmocka_unit_test_setup(a_name_that_leads_to_the_hook_is_kept, clear),
         cmocka_unit_test_setup(preload_is_asked_for, clear),
         cmocka_unit_test_setup(without_fabric, clear),
         cmocka_unit_test_setup(with_fabric, clear),
