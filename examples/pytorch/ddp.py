@@ -25,7 +25,7 @@ def main():
     stream = torch.cuda.Stream() if options.graph else torch.cuda.current_stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        model = DistributedDataParallel(make(options).to(device), device_ids=[device.index],
+        model = DistributedDataParallel(make(options, device), device_ids=[device.index],
                                         bucket_cap_mb=options.bucket_mb,
                                         gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

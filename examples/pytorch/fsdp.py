@@ -16,7 +16,7 @@ def main():
     options = arguments("Train a transformer with FullyShardedDataParallel.").parse_args()
     device = start(options)
     policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={Block})
-    model = FullyShardedDataParallel(make(options).to(device), auto_wrap_policy=policy,
+    model = FullyShardedDataParallel(make(options, device), auto_wrap_policy=policy,
                                      device_id=device, use_orig_params=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 

@@ -42,12 +42,12 @@ def arguments(about):
     p = argparse.ArgumentParser(description=about)
     p.add_argument("--steps", type=int, default=200, help="iterations (200)")
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--layers", type=int, default=12)
-    p.add_argument("--width", type=int, default=1024)
+    p.add_argument("--layers", type=int, default=4)
+    p.add_argument("--width", type=int, default=2048)
     p.add_argument("--heads", type=int, default=16)
-    p.add_argument("--words", type=int, default=8192)
+    p.add_argument("--words", type=int, default=4096)
     p.add_argument("--batch", type=int, default=1, help="sequences a rank (1)")
-    p.add_argument("--sequence", type=int, default=64, help="tokens a sequence (64)")
+    p.add_argument("--sequence", type=int, default=32, help="tokens a sequence (32)")
     p.add_argument("--device", type=int, help="CUDA device of every rank (LOCAL_RANK)")
     return p
 
@@ -64,8 +64,9 @@ def start(options):
     return torch.device("cuda", device)
 
 
-def make(options):
-    return Transformer(options.layers, options.width, options.heads, options.words)
+def make(options, device):
+    with device:
+        return Transformer(options.layers, options.width, options.heads, options.words)
 
 
 def tokens(options, step, device):
