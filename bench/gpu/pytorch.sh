@@ -91,7 +91,7 @@ program() {
     ddp25 | sockets | equal) more+=(--bucket-mb 25) ;;
     ddp4) more+=(--bucket-mb 4) ;;
     graph) more+=(--graph) ;;
-    fsdp) script=$root/examples/pytorch/fsdp.py && more+=(--width 3072 --layers 3) ;; # else the CPU holds it up
+    fsdp) script=$root/examples/pytorch/fsdp.py && more+=(--width 2560) ;; # else the CPU holds it up
     esac
     words=(torchrun --nproc-per-node "$ranks" --master-port "${MASTER_PORT:-$(free_port)}")
     if [ "$1" = sockets ]; then
