@@ -193,3 +193,19 @@ END
     expect_status 1
     expect_one_line '/dev/shm has 64 MiB, the tests need 2048 \(docker run --shm-size 2g\)'
 }
+
+@test "without a loopback root gets one, others one line" {
+    mkdir fake
+    printf '#!/bin/sh\n' >fake/ip
+    printf '#!/bin/sh\necho 1000\n' >fake/id
+    chmod +x fake/*
+    PATH=$PWD/fake:$PATH run --separate-stderr "$ATTUNE_ROOT/tests/check" quick
+    expect_status 1
+    expect_one_line 'the loopback interface is down, the tests need it; as root: ip link set lo up'
+    local reason
+    [ "$(id -u)" -eq 0 ] || skip 'only root makes a namespace with a loopback here'
+    reason=$(unshare --net true 2>&1) || skip "this machine gives us no namespaces: $reason"
+    run unshare --net "$ATTUNE_ROOT/tests/check" no-such-suite
+    expect_status 2
+    expect_output '^usage: tests/check'
+}
