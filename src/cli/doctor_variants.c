@@ -43,7 +43,7 @@ static bool refused(const att_doctor_t *d, const att_variants_t *variants, char 
         snprintf(why, 300, "they are made by the preload, which cannot stand before this NCCL");
         *remedy = "link NCCL as libnccl.so.2, not statically";
     } else if (att_variants_check(variants, variable, d, &error) != ATT_OK) {
-        snprintf(why, 300, "%s", error.text);
+        snprintf(why, 300, "%.290s", error.text);
         *remedy = "unset it, or give up the variants";
     } else {
         return false;
