@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/log.h"
-#include "base/ring.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,8 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes of the file that carry the liveness locks. */
-enum { LOCK_AGENT = 0, LOCK_HOOK = 1, LOCK_PROCESS = 16 /* + its index */ };
+/* Bytes of the file that carry the liveness locks; LOCK_NAME is held for a moment by whoever joins
+ * or removes the file. */
+enum { LOCK_AGENT = 0, LOCK_HOOK = 1, LOCK_NAME = 2, LOCK_PROCESS = 16 /* + its index */ };
 
 struct att_segment {
     struct att_segment *next;
@@ -86,6 +86,64 @@ static int take_lock(int fd, att_segment_role_t role)
     return fcntl(fd, F_SETLK, &lock);
 }
 
+/* --- whose the name is ------------------------------------------------------------------------
+ *
+ * Several come to a leftover at once, or one leaves while another joins. So to look whether a file
+ * is dead and to remove it, and to join a file and to look whether it still has the name, are done
+ * under LOCK_NAME of that file; and since a name is given to another file only after a removal,
+ * what is removed is the file that was looked at. */
+
+#define NAME_PATIENCE 20000 /* tries 100 us apart: the holder makes a few system calls */
+
+static bool lock_name(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_NAME, .l_len = 1};
+    for (int i = 0; i < NAME_PATIENCE; i++) {
+        if (fcntl(fd, F_SETLK, &lock) == 0)
+            return true;
+        att_clock_sleep_ns(100000);
+    }
+    return false;
+}
+
+static void unlock_name(int fd)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = LOCK_NAME, .l_len = 1};
+    fcntl(fd, F_SETLK, &lock);
+}
+
+static bool has_name(int fd, const char *path)
+{
+    struct stat by_path, by_fd;
+    return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_ino == by_fd.st_ino &&
+           by_path.st_dev == by_fd.st_dev;
+}
+
+/* Remove the file when it still has the name and no other process holds it; true when it did. */
+static bool remove_dead(int fd, const char *path)
+{
+    if (!lock_name(fd))
+        return false;
+    bool removed = !locked_by_others(fd, LOCK_AGENT) && !locked_by_others(fd, LOCK_HOOK) &&
+                   has_name(fd, path) && unlink(path) == 0;
+    unlock_name(fd);
+    return removed;
+}
+
+/* Take the lock of the role: -ATT_ESTALE when the name is another file's by now. */
+static int join_name(int fd, att_segment_role_t role, const char *path, att_error_t *error)
+{
+    if (!lock_name(fd))
+        return att_fail(error, ATT_ETIMEOUT, "%s is held by a process that does not go on", path);
+    int status = ATT_OK;
+    if (!has_name(fd, path))
+        status = -ATT_ESTALE;
+    else if (take_lock(fd, role) != 0)
+        status = att_fail(error, ATT_EBUSY, "another sidecar serves %s", path);
+    unlock_name(fd);
+    return status;
+}
+
 static void initialise(att_segment_memory_t *memory, const char *run_id)
 {
     att_segment_header_t *header = &memory->header;
@@ -109,8 +167,11 @@ static int make_file(const char *path, att_segment_role_t role, const char *run_
         att_descriptor_keep(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (fd < 0)
         return errno == EEXIST ? -ATT_EBUSY : att_fail_errno(error, "cannot create %s", path);
-    int status;
-    take_lock(fd, role);
+    int status = join_name(fd, role, path, error);
+    if (status != ATT_OK) {
+        close(fd);
+        return status == -ATT_ESTALE ? -ATT_EBUSY : status;
+    }
     int failed = posix_fallocate(fd, 0, sizeof(att_segment_memory_t));
     if (failed != 0) {
         errno = failed;
@@ -153,8 +214,8 @@ static int check_private(const char *path, const struct stat *file, att_error_t 
     return ATT_OK;
 }
 
-/* Open an existing file and look whether it can be joined: 0 with *out, -ATT_ESTALE when nobody
- * holds it (a leftover), or the reason why not. */
+/* Open an existing file and look whether it can be joined: 0 with *out, -ATT_ESTALE when the name
+ * is free by now (a leftover was removed), or the reason why not. */
 static int join_file(const char *path, att_segment_role_t role, int *out, att_error_t *error)
 {
     /* Not blocking: a FIFO must not hold us up. */
@@ -167,12 +228,16 @@ static int join_file(const char *path, att_segment_role_t role, int *out, att_er
     if (status != ATT_OK)
         goto close_file;
     status = -ATT_ESTALE;
-    /* The creator holds its lock before the file has its size: give it two seconds to finish. */
+    /* The creator holds its lock before the file has a size, and that before it is ready: give it
+     * two seconds for either. */
     att_segment_header_t header;
     for (int i = 0;; i++) {
         if (!locked_by_others(fd, LOCK_AGENT) && !locked_by_others(fd, LOCK_HOOK)) {
-            if (i >= 20) /* 20 ms: between the creator's open and its lock */
+            if (fstat(fd, &stat_now) != 0 || stat_now.st_size > 0 || i > 2000) {
+                if (remove_dead(fd, path))
+                    att_log(ATT_LOG_WARN, "replaced the stale segment %s of a dead run", path);
                 goto close_file;
+            }
         } else if (pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
                    atomic_load(&header.ready) != 0) {
             break;
@@ -202,13 +267,8 @@ static int join_file(const char *path, att_segment_role_t role, int *out, att_er
         status = att_fail(error, ATT_EBUSY, "another sidecar serves %s", path);
         goto close_file;
     }
-    if (take_lock(fd, role) != 0) {
-        status = att_fail(error, ATT_EBUSY, "%s: the lock is taken", path);
-        goto close_file;
-    }
-    /* Between our look and our lock the file may have been replaced as stale. */
-    struct stat stat_path;
-    if (stat(path, &stat_path) != 0 || stat_path.st_ino != stat_now.st_ino)
+    status = join_name(fd, role, path, error);
+    if (status != ATT_OK)
         goto close_file;
     *out = fd;
     return ATT_OK;
@@ -228,8 +288,6 @@ static int open_file(const char *path, att_segment_role_t role, const char *run_
         status = join_file(path, role, fd, error);
         if (status != -ATT_ESTALE)
             return status;
-        if (unlink(path) == 0)
-            att_log(ATT_LOG_WARN, "replaced the stale segment %s of a dead run", path);
     }
     return att_fail(error, ATT_EBUSY, "%s changes hands too quickly", path);
 }
@@ -294,11 +352,8 @@ void att_segment_let_go(struct att_segment *segment)
     if (segment->pid != getpid()) /* in a forked child the lock is not ours */
         return;
     struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 2};
-    struct stat by_path, by_fd;
-    if (fcntl(segment->fd, F_SETLK, &all) == 0 && !locked_by_others(segment->fd, LOCK_AGENT) &&
-        !locked_by_others(segment->fd, LOCK_HOOK) && stat(segment->path, &by_path) == 0 &&
-        fstat(segment->fd, &by_fd) == 0 && by_path.st_ino == by_fd.st_ino)
-        unlink(segment->path);
+    if (fcntl(segment->fd, F_SETLK, &all) == 0)
+        remove_dead(segment->fd, segment->path);
 }
 
 void att_segment_close(struct att_segment *segment)
@@ -341,6 +396,23 @@ bool att_segment_hooks_alive(struct att_segment *segment)
     return locked_by_others(segment->fd, LOCK_HOOK);
 }
 
+void att_segment_guard(struct att_segment *segment, uint32_t process)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = LOCK_PROCESS + (off_t)process,
+                         .l_len = 1};
+    if (process < ATT_PROCESSES && fcntl(segment->fd, F_SETLK, &lock) == 0)
+        atomic_store(&segment->memory->processes[process].guarded, 1);
+}
+
+bool att_segment_process_alive(struct att_segment *segment, uint32_t process)
+{
+    return process >= ATT_PROCESSES ||
+           atomic_load(&segment->memory->processes[process].guarded) == 0 ||
+           locked_by_others(segment->fd, LOCK_PROCESS + (int)process);
+}
+
 static bool open_here(const char *path)
 {
     bool found = false;
@@ -374,215 +446,10 @@ int att_segment_sweep(const char *directory)
         att_clock_sleep_ns(1000000); /* a creator locks right after it opened */
         struct stat file;
         if (fstat(fd, &file) == 0 && check_private(path, &file, NULL) == ATT_OK &&
-            !locked_by_others(fd, LOCK_AGENT) && !locked_by_others(fd, LOCK_HOOK) &&
-            unlink(path) == 0)
+            remove_dead(fd, path))
             removed++;
         close(fd);
     }
     closedir(dir);
     return removed;
-}
-
-/* --- entries ------------------------------------------------------------------------------- */
-
-/* Claim the next entry of a table; the counter never passes the capacity. */
-static uint32_t claim(att_segment_memory_t *memory, _Atomic uint32_t *count, uint32_t capacity)
-{
-    uint32_t index = atomic_load(count);
-    do {
-        if (index >= capacity) {
-            atomic_store(&memory->header.full, 1);
-            return ATT_NONE;
-        }
-    } while (!atomic_compare_exchange_weak(count, &index, index + 1));
-    return index;
-}
-
-/* An entry claimed by a process that died stays unfinished; a walk over a table waits for such
- * entries no longer than this, all of them together: it may be inside of a training call. */
-#define PATIENCE 2000 /* looks; with the kernel's timer slack about 70 us each */
-
-static bool settle(_Atomic uint32_t *state, int *patience)
-{
-    for (;; --*patience) {
-        uint32_t now = atomic_load_explicit(state, memory_order_acquire);
-        if (now != ATT_ENTRY_FREE && now != ATT_ENTRY_CLAIMED)
-            return now == ATT_ENTRY_LIVE;
-        if (*patience <= 0)
-            return false;
-        if (*patience < PATIENCE - 100)
-            att_clock_sleep_ns(10000);
-    }
-}
-
-/* One that the agent has emptied, CLAIMED now. */
-static uint32_t claim_again(att_segment_memory_t *memory)
-{
-    uint32_t count = att_segment_count(&memory->header.process_count, ATT_PROCESSES);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t empty = ATT_ENTRY_EMPTY;
-        if (!atomic_compare_exchange_strong(&memory->processes[i].state, &empty, ATT_ENTRY_CLAIMED))
-            continue;
-        att_segment_process_t *process = &memory->processes[i];
-        atomic_store(&process->guarded, 0);
-        atomic_store(&process->capturing, 0);
-        /* Counts and helper; what the agent wants of processes stays. */
-        memset((void *)&process->decisions, 0,
-               sizeof *process - offsetof(att_segment_process_t, decisions));
-        return i;
-    }
-    return ATT_NONE;
-}
-
-uint32_t att_segment_add_process(att_segment_memory_t *memory, const char *program)
-{
-    uint32_t index = claim_again(memory);
-    if (index == ATT_NONE)
-        index = claim(memory, &memory->header.process_count, ATT_PROCESSES);
-    if (index == ATT_NONE)
-        return ATT_NONE;
-    att_segment_process_t *process = &memory->processes[index];
-    process->pid = (int32_t)getpid();
-    process->started_ns = att_clock_ns();
-    const char *slash = strrchr(program, '/');
-    snprintf(process->program, sizeof process->program, "%s", slash != NULL ? slash + 1 : program);
-    att_ring_init(&memory->rings[index]);
-    atomic_store_explicit(&process->state, ATT_ENTRY_LIVE, memory_order_release);
-    return index;
-}
-
-void att_segment_guard(struct att_segment *segment, uint32_t process)
-{
-    struct flock lock = {.l_type = F_WRLCK,
-                         .l_whence = SEEK_SET,
-                         .l_start = LOCK_PROCESS + (off_t)process,
-                         .l_len = 1};
-    if (process < ATT_PROCESSES && fcntl(segment->fd, F_SETLK, &lock) == 0)
-        atomic_store(&segment->memory->processes[process].guarded, 1);
-}
-
-bool att_segment_process_alive(struct att_segment *segment, uint32_t process)
-{
-    return process >= ATT_PROCESSES ||
-           atomic_load(&segment->memory->processes[process].guarded) == 0 ||
-           locked_by_others(segment->fd, LOCK_PROCESS + (int)process);
-}
-
-/* Find-or-create in an append-only table: look at every entry, claim the next one, then look again
- * at those that others added meanwhile; the lowest equal entry wins, ours is retired. */
-uint32_t att_segment_group(att_segment_memory_t *memory, uint64_t hash, uint32_t ranks,
-                           uint32_t nodes)
-{
-    uint32_t mine = ATT_NONE;
-    int patience = PATIENCE;
-    for (uint32_t i = 0;; i++) {
-        if (i >= att_segment_count(&memory->header.group_count, ATT_GROUPS)) {
-            if (mine != ATT_NONE)
-                return mine;
-            mine = claim(memory, &memory->header.group_count, ATT_GROUPS);
-            if (mine == ATT_NONE)
-                return ATT_NONE;
-            att_segment_group_t *group = &memory->groups[mine];
-            group->hash = hash;
-            group->ranks = ranks;
-            group->nodes = nodes;
-            atomic_store_explicit(&group->state, ATT_ENTRY_LIVE, memory_order_release);
-            if (mine < i) /* cannot happen: the counter only grows */
-                return mine;
-        }
-        att_segment_group_t *group = &memory->groups[i];
-        if (!settle(&group->state, &patience) || group->hash != hash || group->ranks != ranks)
-            continue;
-        if (mine != ATT_NONE && i != mine)
-            atomic_store(&memory->groups[mine].state, ATT_ENTRY_RETIRED);
-        return i;
-    }
-}
-
-uint32_t att_segment_add_member(att_segment_memory_t *memory, uint32_t group, uint32_t rank,
-                                uint32_t process)
-{
-    uint32_t index = claim(memory, &memory->header.member_count, ATT_MEMBERS);
-    if (index == ATT_NONE)
-        return ATT_NONE;
-    att_segment_member_t *member = &memory->members[index];
-    member->group = group;
-    member->rank = rank;
-    member->process = process;
-    snprintf(member->hook_version, sizeof member->hook_version, "%s", ATTUNE_VERSION);
-    atomic_store_explicit(&member->state, ATT_ENTRY_CLAIMED, memory_order_release);
-    return index;
-}
-
-void att_segment_publish_member(att_segment_memory_t *memory, uint32_t member)
-{
-    att_segment_member_t *mine = &memory->members[member];
-    atomic_store(&mine->state, ATT_ENTRY_LIVE);
-    uint32_t count = att_segment_count(&memory->header.member_count, ATT_MEMBERS);
-    uint32_t group = mine->group;
-    for (uint32_t i = 0; i < count && group < ATT_GROUPS; i++) {
-        att_segment_member_t *other = &memory->members[i];
-        if (i != member && atomic_load(&other->state) == ATT_ENTRY_LIVE && other->group == group &&
-            other->rank == mine->rank)
-            atomic_store(&memory->groups[group].duplicate, 1);
-    }
-}
-
-void att_segment_retire_member(att_segment_memory_t *memory, uint32_t member)
-{
-    atomic_store(&memory->members[member].state, ATT_ENTRY_RETIRED);
-}
-
-uint32_t att_segment_task(att_segment_memory_t *memory, uint32_t group, uint32_t collective,
-                          uint64_t bytes, uint32_t legal_pairs, const float cost_us[ATT_PAIR_COUNT])
-{
-    uint32_t mine = ATT_NONE;
-    int patience = PATIENCE;
-    for (uint32_t i = 0;; i++) {
-        if (i >= att_segment_count(&memory->header.task_count, ATT_TASKS)) {
-            if (mine != ATT_NONE)
-                return mine;
-            mine = claim(memory, &memory->header.task_count, ATT_TASKS);
-            if (mine == ATT_NONE)
-                return ATT_NONE;
-            att_segment_task_t *task = &memory->tasks[mine];
-            task->group = group;
-            task->collective = collective;
-            task->bytes = bytes;
-            task->legal_pairs = legal_pairs;
-            task->incumbent = ATT_SETTING_KEEP;
-            memcpy(task->cost_us, cost_us, sizeof task->cost_us);
-            atomic_store_explicit(&task->state, ATT_ENTRY_LIVE, memory_order_release);
-        }
-        att_segment_task_t *task = &memory->tasks[i];
-        if (!settle(&task->state, &patience) || task->group != group ||
-            task->collective != collective || task->bytes != bytes ||
-            task->legal_pairs != legal_pairs)
-            continue;
-        if (mine != ATT_NONE && i != mine)
-            atomic_store(&memory->tasks[mine].state, ATT_ENTRY_RETIRED);
-        return i;
-    }
-}
-
-uint32_t att_segment_add_lane(att_segment_memory_t *memory, uint32_t task, uint32_t member)
-{
-    return att_segment_add_routed_lane(memory, task, member, 0);
-}
-
-uint32_t att_segment_add_routed_lane(att_segment_memory_t *memory, uint32_t task, uint32_t member,
-                                     uint32_t variants)
-{
-    uint32_t index = claim(memory, &memory->header.lane_count, ATT_LANES);
-    if (index == ATT_NONE)
-        return ATT_NONE;
-    att_segment_lane_t *lane = &memory->lanes[index];
-    lane->task = task;
-    lane->member = member;
-    atomic_store_explicit(&lane->variants, variants, memory_order_relaxed);
-    /* A lane that comes late starts from what is decided; the agent counts lanes before it votes.
-     */
-    atomic_store(&lane->absorbed, (uint32_t)atomic_load(&memory->tasks[task].prepared));
-    atomic_store_explicit(&lane->state, ATT_ENTRY_LIVE, memory_order_release);
-    return index;
 }

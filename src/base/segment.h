@@ -15,7 +15,8 @@
  *
  * Liveness is a POSIX record lock on the file: byte 0 exclusive for the agent, byte 1 shared for
  * hooks, byte 16 + n exclusive for process n, which the kernel drops however the process ends. A
- * segment that nobody locks is the leftover of a dead run and is replaced.
+ * segment that nobody locks is the leftover of a dead run and is replaced. Who joins or removes a
+ * file holds byte 2 for that moment.
  */
 #ifndef ATT_BASE_SEGMENT_H
 #define ATT_BASE_SEGMENT_H

@@ -154,6 +154,56 @@ static void stale_is_replaced(void **state)
     att_segment_close(s);
 }
 
+/* The ranks of a job that is begun again under the same run id come to the leftover together: they
+ * must end up in one segment, which none removes under the others. */
+static void many_come_to_a_leftover(void **state)
+{
+    (void)state;
+    enum { COMERS = 12 };
+    for (int turn = 0; turn < 10; turn++) {
+        int start[2], gate[2], told[2], status;
+        assert_int_equal(pipe(start) | pipe(gate) | pipe(told), 0);
+        pid_t dead = fork();
+        if (dead == 0) {
+            struct att_segment *s;
+            _exit(att_segment_open(&name, ATT_SEGMENT_HOOK, &s, NULL) != ATT_OK);
+        }
+        waitpid(dead, &status, 0);
+        assert_int_equal(status, 0);
+        for (int c = 0; c < COMERS; c++)
+            if (fork() == 0) {
+                struct att_segment *s;
+                char byte;
+                close(start[1]);
+                close(gate[1]);
+                if (read(start[0], &byte, 1) != 0 ||
+                    att_segment_open(&name, ATT_SEGMENT_HOOK, &s, NULL) != ATT_OK ||
+                    write(told[1], att_segment_memory(s)->header.node_id, 16) != 16 ||
+                    read(gate[0], &byte, 1) != 0)
+                    _exit(1);
+                att_segment_close(s);
+                _exit(0);
+            }
+        close(start[1]);
+        uint8_t first[16], other[16];
+        assert_int_equal(read(told[0], first, 16), 16);
+        int apart = 0;
+        for (int c = 1; c < COMERS; c++) {
+            assert_int_equal(read(told[0], other, 16), 16);
+            apart += memcmp(first, other, 16) != 0;
+        }
+        close(gate[1]);
+        for (int c = 0; c < COMERS; c++) {
+            assert_true(wait(&status) > 0);
+            assert_int_equal(status, 0);
+        }
+        int ends[] = {start[0], gate[0], told[0], told[1]};
+        for (int i = 0; i < 4; i++)
+            close(ends[i]);
+        assert_int_equal(apart, 0);
+    }
+}
+
 static void sweep_removes_the_dead_only(void **state)
 {
     (void)state;
@@ -302,11 +352,17 @@ static void a_killed_process_is_known_to_be_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(path_is_checked),         cmocka_unit_test(two_leave_at_once),
-        cmocka_unit_test(last_close_removes),      cmocka_unit_test(one_agent_only),
-        cmocka_unit_test(stale_is_replaced),       cmocka_unit_test(sweep_removes_the_dead_only),
-        cmocka_unit_test(other_layout_is_refused), cmocka_unit_test(no_room_is_an_error),
-        cmocka_unit_test(tables_find_and_fill),    cmocka_unit_test(ring_drops_and_counts),
+        cmocka_unit_test(path_is_checked),
+        cmocka_unit_test(two_leave_at_once),
+        cmocka_unit_test(last_close_removes),
+        cmocka_unit_test(one_agent_only),
+        cmocka_unit_test(stale_is_replaced),
+        cmocka_unit_test(many_come_to_a_leftover),
+        cmocka_unit_test(sweep_removes_the_dead_only),
+        cmocka_unit_test(other_layout_is_refused),
+        cmocka_unit_test(no_room_is_an_error),
+        cmocka_unit_test(tables_find_and_fill),
+        cmocka_unit_test(ring_drops_and_counts),
         cmocka_unit_test(a_killed_process_is_known_to_be_gone),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
