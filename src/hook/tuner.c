@@ -63,8 +63,10 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
         return ATT_NCCL_SUCCESS;
     }
     if (!att_context_join(context, (uint32_t)nodes, abi, logger)) {
-        att_hook_say(logger, "communicator %#llx is not tuned: the node's tables are full",
-                     (unsigned long long)comm_id);
+        static att_log_site_t site;
+        att_log_limited(&site, ATT_LOG_WARN,
+                        "communicator %#llx is not tuned: the node's tables are full",
+                        (unsigned long long)context->comm_id);
         return ATT_NCCL_SUCCESS;
     }
     /* Always on: whether a call is captured must be known for every call, on every rank alike. */

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define ALL_REDUCE ATT_COLLECTIVE_ALL_REDUCE
@@ -402,6 +403,32 @@ ISOLATED(many_ranks_in_one_process)
     CHECK_EQUAL(atomic_load(&memory->processes[0].decisions), GROUPS * RANKS * 4 + 2);
 }
 
+/* A job that was started again and again: the communicator keeps NCCL's choice, and the user is
+ * told. */
+ISOLATED(too_many_groups)
+{
+    fake_comm_t first, second;
+    fake_init(&first, &fake_linked, 6, 0xabc, 2, 0);
+    att_segment_memory_t *memory = agent_memory();
+    atomic_store(&memory->header.group_count, ATT_GROUPS);
+    for (uint32_t i = 1; i < ATT_GROUPS; i++)
+        atomic_store(&memory->groups[i].state, ATT_ENTRY_RETIRED);
+    int to[2], kept = dup(STDERR_FILENO);
+    CHECK(pipe(to) == 0 && kept >= 0 && dup2(to[1], STDERR_FILENO) >= 0);
+    fake_init(&second, &fake_linked, 6, 0xdef, 2, 0);
+    fflush(stderr);
+    CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    close(to[1]);
+    char text[512] = "";
+    CHECK(read(to[0], text, sizeof text - 1) >= 0);
+    CHECK(strstr(text, "communicator 0xdef is not tuned: the node's tables are full") != NULL);
+    CHECK(strchr(text, '\n') != NULL && strchr(text, '\n')[1] == '\0');
+    CHECK_EQUAL(atomic_load(&memory->header.full), 1);
+    CHECK_EQUAL(fake_call(&second, ALL_REDUCE, 4096, 100).channels, 16);
+    fake_destroy(&second);
+    fake_destroy(&first);
+}
+
 /* More message sizes than the table takes: the rest keeps NCCL's choice, at no cost to the others.
  */
 ISOLATED(too_many_tasks)
@@ -450,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_batch_of_two_keeps_nccls_chunk),
         cmocka_unit_test(batches_without_api_events),
         cmocka_unit_test(many_ranks_in_one_process),
+        cmocka_unit_test(too_many_groups),
         cmocka_unit_test(too_many_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
