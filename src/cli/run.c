@@ -155,10 +155,13 @@ static void suspect(const run_t *run, const att_tasks_t *tasks)
 static void print_summary(const run_t *run, const att_summary_t *summary, FILE *out)
 {
     att_summary_print(summary, out);
-    fprintf(out,
-            "# run folder: %s (tuner.csv is for stock NCCL; again without a search:\n"
-            "#   attune run --apply %s -- ...)\n",
-            run->folder.path, run->config.run_dir);
+    fprintf(out, "# run folder: %s", run->folder.path);
+    if (summary->tasks->count > 0)
+        fprintf(out,
+                " (tuner.csv is for stock NCCL; again without a search:\n"
+                "#   attune run --apply %s -- ...)",
+                run->config.run_dir);
+    fputc('\n', out);
 }
 
 /* What the job and the sidecar left, as summary.json, tuner.csv, summary.txt and the table. */

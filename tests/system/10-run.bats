@@ -208,6 +208,7 @@ EOF
     FAKE_TASKS=$PWD/none.json run attune run --run-dir out -- true
     expect_status 0
     expect_output 'no collective was seen'
+    reject_output 'attune run --apply'
     jq -e '.runs[0].tasks == []' out/summary.json
 }
 
