@@ -436,8 +436,12 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     }
     double run_us = (double)(now_ns - t->shared->started_ns) * 1e-3;
     const struct att_config *config = t->shared->config;
-    if (!t->withdrawn && config->max_cost > 0 && t->shared->lost_us > config->max_cost * run_us)
-        return 0;
+    if (!t->withdrawn && config->max_cost > 0 && t->shared->lost_us > config->max_cost * run_us) {
+        run_us = 0; /* all tasks together have used the budget up: no list now */
+        if (t->plan_waiting)
+            att_optimizer_aborted(t->optimizer, t->plan.id);
+        t->plan_waiting = 0;
+    }
     /* Records show when every rank is beyond the last fence; only then its lanes are looked at. */
     if (low <= t->sw.last_fence && t->sw.last_fence != 0)
         return 0;

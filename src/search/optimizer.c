@@ -37,6 +37,7 @@ struct att_optimizer {
     bool settling;  /* `next` is to become the incumbent, by a plan without entries */
     bool switching; /* that plan is out */
     bool withdrawn; /* NCCL's choice for good */
+    bool resting;   /* the budget is used up: no list, and no stamps */
     att_setting_t next;
     att_kin_t kin;
 
@@ -81,17 +82,10 @@ static void log_line(struct att_optimizer *o, att_setting_t setting, uint64_t fi
 static void log_samples(struct att_optimizer *o, att_setting_t setting, uint64_t first_call,
                         uint32_t calls, const double *samples_us, uint32_t count)
 {
-    att_result_t result = {.abi = ATT_STRATEGY_ABI,
-                           .size = sizeof result,
-                           .outcome = count > 0 ? ATT_OUTCOME_OK : ATT_OUTCOME_LOSSY,
-                           .sample_count = count,
-                           .samples_us = samples_us,
-                           .median_us = att_median(samples_us, count),
-                           .mean_us = att_mean(samples_us, count),
-                           .stddev_us = att_stddev(samples_us, count),
-                           .baseline_median_us = att_window_median(&o->window),
-                           .baseline_count = o->window.count,
-                           .calls = calls};
+    att_result_t result =
+        att_result_of(count > 0 ? ATT_OUTCOME_OK : ATT_OUTCOME_LOSSY, samples_us, count, calls);
+    result.baseline_median_us = att_window_median(&o->window);
+    result.baseline_count = o->window.count;
     log_line(o, setting, first_call, calls, &result);
 }
 
@@ -132,9 +126,7 @@ int att_optimizer_create(const att_space_t *space, const att_optimizer_config_t 
     o->host = host;
     o->on_trial = on_trial;
     o->context = context;
-    o->incumbent = ATT_SETTING_KEEP;
-    o->winner = ATT_SETTING_KEEP;
-    o->before = ATT_SETTING_KEEP;
+    o->incumbent = o->winner = o->before = ATT_SETTING_KEEP;
     o->warm_up = WARM_UP;
     o->excess = 0.5;
     o->list.discard = (uint32_t)config->discard;
@@ -435,19 +427,26 @@ int att_optimizer_plan(struct att_optimizer *o, double run_us, att_plan_t *plan)
     }
     double allowance =
         o->config.max_cost > 0 ? o->config.max_cost * run_us - o->status.lost_us : INFINITY;
-    if (allowance <= 0)
-        return 0;
-    if (o->phase == ATT_PHASE_SEARCH && o->study.open_count > 0) {
-        if (o->lists_without >= STALE_LISTS)
-            att_playlist_add(&o->list, o->incumbent, o->list.discard + 2, ATT_PLAY_BASELINE, 0);
+    bool broke = allowance <= 0;
+    if (!broke && o->phase == ATT_PHASE_SEARCH && o->study.open_count > 0) {
+        bool baseline = o->window.stale || o->lists_without >= STALE_LISTS;
+        uint32_t samples = o->window.stale ? BASELINE_SAMPLES : 2;
+        if (baseline)
+            att_playlist_add(&o->list, o->incumbent, o->list.discard + samples, ATT_PLAY_BASELINE,
+                             0);
         att_study_list(&o->study, &o->list, att_window_median(&o->window), o->excess, allowance);
-    } else if (o->phase == ATT_PHASE_FINAL) {
+        broke = o->list.count == baseline;
+    } else if (!broke && o->phase == ATT_PHASE_FINAL) {
         att_race_list(o->race, &o->list);
-    } else if (o->phase == ATT_PHASE_GUARD) {
+    } else if (!broke && o->phase == ATT_PHASE_GUARD) {
         att_guard_list(&o->guard, &o->list);
     }
-    if (o->list.count == 0)
+    o->resting = broke && o->phase > ATT_PHASE_BASELINE && o->phase < ATT_PHASE_SETTLED;
+    o->window.stale |= o->resting;
+    if (broke || o->list.count == 0) {
+        o->list.count = 0;
         return 0;
+    }
     *plan = (att_plan_t){.incumbent = o->incumbent};
     att_playlist_propose(&o->list, plan);
     return 1;
@@ -595,6 +594,6 @@ void att_optimizer_status(const struct att_optimizer *o, att_optimizer_status_t 
 
 int att_optimizer_wants_timing(const struct att_optimizer *o)
 {
-    return o->phase < ATT_PHASE_SETTLED || o->settling ||
+    return (o->phase < ATT_PHASE_SETTLED && !o->resting) || o->settling ||
            (o->phase == ATT_PHASE_SETTLED && o->drift.reference_us == 0);
 }

@@ -136,7 +136,7 @@ void att_optimizer_restart(struct att_optimizer *optimizer, const char *why);
 void att_optimizer_withdraw(struct att_optimizer *optimizer, const char *why);
 
 void att_optimizer_status(const struct att_optimizer *optimizer, att_optimizer_status_t *status);
-/* True while kernel stamps are of use for this task. */
+/* True while kernel stamps are of use for this task: not while it waits for its budget. */
 int att_optimizer_wants_timing(const struct att_optimizer *optimizer);
 
 #endif

@@ -60,21 +60,27 @@ att_trial_step_t att_trial_ran(att_open_trial_t *trial, const double *samples_us
     return ATT_TRIAL_MORE;
 }
 
+att_result_t att_result_of(att_outcome_t outcome, const double *samples_us, uint32_t count,
+                           uint32_t calls)
+{
+    return (att_result_t){.abi = ATT_STRATEGY_ABI,
+                          .size = sizeof(att_result_t),
+                          .outcome = outcome,
+                          .sample_count = count,
+                          .samples_us = samples_us,
+                          .median_us = att_median(samples_us, count),
+                          .mean_us = att_mean(samples_us, count),
+                          .stddev_us = att_stddev(samples_us, count),
+                          .calls = calls};
+}
+
 void att_trial_result(const att_open_trial_t *trial, att_outcome_t outcome, double baseline_us,
                       uint32_t baseline_count, att_result_t *result)
 {
     bool valid = outcome == ATT_OUTCOME_OK || outcome == ATT_OUTCOME_SLOW;
     uint32_t n = valid ? trial->count : 0;
-    *result = (att_result_t){.abi = ATT_STRATEGY_ABI,
-                             .size = sizeof *result,
-                             .outcome = outcome,
-                             .sample_count = n,
-                             .samples_us = trial->samples_us,
-                             .median_us = att_median(trial->samples_us, n),
-                             .mean_us = att_mean(trial->samples_us, n),
-                             .stddev_us = att_stddev(trial->samples_us, n),
-                             .baseline_median_us = baseline_us,
-                             .baseline_count = baseline_count,
-                             .calls = trial->calls,
-                             .collective_us = n > 0 ? trial->collective_us / n : 0};
+    *result = att_result_of(outcome, trial->samples_us, n, trial->calls);
+    result->baseline_median_us = baseline_us;
+    result->baseline_count = baseline_count;
+    result->collective_us = n > 0 ? trial->collective_us / n : 0;
 }

@@ -49,6 +49,9 @@ uint32_t att_trial_calls(const att_open_trial_t *trial, uint32_t discard);
 /* One of its entries has ended with these usable samples. */
 att_trial_step_t att_trial_ran(att_open_trial_t *trial, const double *samples_us, uint32_t count,
                                const att_yardstick_t *yardstick, att_outcome_t *outcome);
+/* A result of these samples, which it points to; the baseline is left 0 (unknown). */
+att_result_t att_result_of(att_outcome_t outcome, const double *samples_us, uint32_t count,
+                           uint32_t calls);
 /* Fill a result with the trial's samples (which it points to). */
 void att_trial_result(const att_open_trial_t *trial, att_outcome_t outcome, double baseline_us,
                       uint32_t baseline_count, att_result_t *result);

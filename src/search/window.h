@@ -4,15 +4,20 @@
 
 #include "search/statistics.h"
 
+#include <stdbool.h>
+
 #define ATT_WINDOW 16
 
 typedef struct att_window {
     double values[ATT_WINDOW];
     uint32_t count, at;
+    bool stale; /* nobody has looked since: the next value begins anew */
 } att_window_t;
 
 static inline void att_window_add(att_window_t *window, double duration_us)
 {
+    if (window->stale)
+        *window = (att_window_t){0};
     window->values[window->at] = duration_us;
     window->at = (window->at + 1) % ATT_WINDOW;
     window->count = window->count < ATT_WINDOW ? window->count + 1 : ATT_WINDOW;

@@ -64,7 +64,11 @@ void job_call(job_t *job)
     att_sample_t one = {job->call, measured, fate >= job->unusable, 0};
     job->run_us += measured + job->compute_us;
     job->call++;
-    if (job_draw(job) >= job->lost)
+    att_optimizer_status_t status;
+    att_optimizer_status(job->optimizer, &status);
+    bool stamped = status.phase >= ATT_PHASE_SETTLED || att_optimizer_wants_timing(job->optimizer);
+    job->unstamped += !stamped;
+    if (job_draw(job) >= job->lost && stamped)
         att_optimizer_sample(job->optimizer, &one);
     att_optimizer_advance(job->optimizer, job->call);
 }

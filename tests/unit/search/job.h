@@ -32,6 +32,7 @@ typedef struct job {
     att_setting_t incumbent;
     uint32_t plans, aborts;
     uint64_t trial_calls;
+    uint64_t unstamped; /* calls of a search without stamps: no sample */
     att_setting_t in_force; /* at the last call */
 } job_t;
 

@@ -43,6 +43,8 @@ static void cost_stays_within_the_budget(void **state)
     assert_true(worst <
                 0.03); /* a list cannot be cut short: one may overshoot while run_us is small */
     assert_true(status.lost_us / job.run_us <= 0.0105);
+    /* While it waits for its budget it needs no stamps, which cost the job as well. */
+    assert_true(job.unstamped * 2 > job.call - job.trial_calls);
     uint64_t bounded = job.call;
     end(&job);
     config.max_cost = 0;
@@ -51,6 +53,35 @@ static void cost_stays_within_the_budget(void **state)
     job.context = &load;
     assert_int_equal(job_run(&job, 100000), ATT_PHASE_SETTLED);
     assert_true(job.call * 3 < bounded);
+    end(&job);
+}
+
+/* Nobody looks at the job while the budget is used up: what it took before is no baseline then. */
+static void after_a_rest_the_baseline_is_new(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("script:play=40/0+41/0+8/0+42/0");
+    config.max_cost = 0.01;
+    job_t job = job_of(&config);
+    double load = 1;
+    job.duration = load_favours;
+    job.context = &load;
+    for (int i = 0; i < 1000 && job.unstamped == 0; i++)
+        job_call(&job);
+    assert_true(job.unstamped > 0);
+    assert_int_equal(status_of(&job).phase, ATT_PHASE_SEARCH);
+    assert_float_equal(lines.at[lines.count - 1].result.baseline_median_us, 1320, 40);
+    uint32_t before = lines.count;
+    job.load = 3;
+    assert_int_equal(job_run(&job, 200000), ATT_PHASE_SETTLED);
+    uint32_t seen = 0;
+    for (uint32_t i = before; i < lines.count; i++)
+        if (lines.at[i].phase == ATT_PHASE_SEARCH) {
+            assert_float_equal(lines.at[i].result.baseline_median_us, 3 * 1320, 3 * 40);
+            seen++;
+        }
+    assert_true(seen > 0);
+    assert_int_equal(status_of(&job).incumbent.channels, 8);
     end(&job);
 }
 
@@ -357,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cost_stays_within_the_budget),
+        cmocka_unit_test(after_a_rest_the_baseline_is_new),
         cmocka_unit_test(drift_searches_again_and_backs_off),
         cmocka_unit_test(the_old_winner_takes_part_again),
         cmocka_unit_test(drift_may_lead_back_to_the_default),
