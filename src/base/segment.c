@@ -166,7 +166,9 @@ static int make_file(const char *path, att_segment_role_t role, const char *run_
     int fd =
         att_descriptor_keep(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (fd < 0)
-        return errno == EEXIST ? -ATT_EBUSY : att_fail_errno(error, "cannot create %s", path);
+        return errno == EEXIST
+                   ? -ATT_EBUSY
+                   : att_fail_errno(error, "cannot create %s (ATTUNE_SHM_DIR moves it)", path);
     int status = join_name(fd, role, path, error);
     if (status != ATT_OK) {
         close(fd);

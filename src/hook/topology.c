@@ -1,5 +1,6 @@
-#define _GNU_SOURCE /* memfd_create */
 #include "hook/topology.h"
+
+#include "base/descriptor.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ int att_topology_open(char *path, size_t size)
     if (current_bus_id(bus_id) != 0)
         return -1;
     int length = att_topology_text(bus_id, numa_node_of(bus_id), text, sizeof text);
-    int file = length > 0 ? memfd_create("attune-topology", MFD_CLOEXEC) : -1;
+    int file = length > 0 ? att_descriptor_keep(memfd_create("attune-topology", MFD_CLOEXEC)) : -1;
     if (file < 0)
         return -1;
     if (write(file, text, (size_t)length) != length ||
