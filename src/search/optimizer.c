@@ -137,10 +137,8 @@ int att_optimizer_create(const att_space_t *space, const att_optimizer_config_t 
     o->status.best = ATT_SETTING_KEEP;
     if (config->apply) {
         o->phase = ATT_PHASE_SETTLED;
-        o->winner = config->applied;
-        o->next = config->applied;
+        o->winner = o->next = o->status.best = config->applied;
         o->settling = !att_setting_is_keep(config->applied);
-        o->status.best = config->applied;
         o->status.kept_default = !o->settling;
         snprintf(o->status.reason, sizeof o->status.reason, "applied from a finished run");
     }
@@ -182,10 +180,9 @@ static void settle(struct att_optimizer *o, att_setting_t setting)
 {
     att_study_end(&o->study);
     o->phase = ATT_PHASE_SETTLED;
-    o->winner = setting;
-    o->next = setting;
+    o->winner = o->next = o->status.best = setting;
     o->settling = !att_setting_equal(o->incumbent, setting);
-    o->status.best = setting;
+    o->resting = false;
     o->status.kept_default = att_setting_is_keep(setting);
     att_drift_settle(&o->drift);
 }
@@ -594,6 +591,10 @@ void att_optimizer_status(const struct att_optimizer *o, att_optimizer_status_t 
 
 int att_optimizer_wants_timing(const struct att_optimizer *o)
 {
-    return (o->phase < ATT_PHASE_SETTLED && !o->resting) || o->settling ||
-           (o->phase == ATT_PHASE_SETTLED && o->drift.reference_us == 0);
+    bool unknown = o->window.count < BASELINE_SAMPLES, watched = !o->config.apply && !o->withdrawn;
+    if (o->phase == ATT_PHASE_SETTLED && !o->settling)
+        return watched ? o->drift.reference_us == 0 : unknown;
+    if (o->phase == ATT_PHASE_BASELINE && o->kin.state == ATT_KIN_AWAITED)
+        return unknown;
+    return o->phase <= ATT_PHASE_SETTLED && !o->resting;
 }

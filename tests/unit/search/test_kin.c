@@ -29,6 +29,7 @@ static job_t awaiting_job(void)
     job_run(&job, 200);
     assert_int_equal(status_of(&job).phase, ATT_PHASE_BASELINE);
     assert_int_equal(job.trial_calls, 0); /* it awaits its kin */
+    assert_false(att_optimizer_wants_timing(job.optimizer));
     return job;
 }
 

@@ -238,6 +238,7 @@ static void a_setting_can_be_applied(void **state)
     assert_int_equal(job.in_force.channels, 8);
     assert_in_range((uint64_t)status.tuned_us, 770, 830);
     assert_int_equal(job.plans, 1);
+    assert_false(att_optimizer_wants_timing(job.optimizer));
     end(&job);
     config.applied.channels = 65;
     att_error_t error;
@@ -252,6 +253,7 @@ static void a_setting_can_be_applied(void **state)
         job_call(&job);
     assert_true(status_of(&job).kept_default);
     assert_int_equal(job.plans, 0);
+    assert_false(att_optimizer_wants_timing(job.optimizer));
     end(&job);
 }
 
