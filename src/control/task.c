@@ -481,9 +481,23 @@ static void adopt_incumbent(struct att_task *t)
         att_task_refuse(t, ATT_TASK_OBSERVED, "an earlier sidecar settled it");
 }
 
+static void feel_pulse(struct att_task *t, uint64_t now_ns)
+{
+    const att_segment_memory_t *memory = att_node_memory(t->shared->node);
+    const att_index_list_t *lanes = att_node_lanes(t->shared->node, t->index);
+    uint64_t calls = 0;
+    for (uint32_t i = 0; i < lanes->count; i++) {
+        uint64_t next = atomic_load(&memory->lanes[lanes->items[i]].word) >> 1;
+        calls = next > calls ? next : calls;
+    }
+    att_pulse_note(&t->pulse, calls, now_ns);
+}
+
 int att_task_step(struct att_task *t, uint64_t now_ns)
 {
     t->stepped_ns = now_ns;
+    if (t->state <= ATT_TASK_TUNING && now_ns - t->pulse.looked_ns >= ATT_PULSE_LOOK_NS)
+        feel_pulse(t, now_ns);
     switch (t->state) {
     case ATT_TASK_NEW: {
         att_reported_t reported;
@@ -536,7 +550,7 @@ void att_task_pin(struct att_task *t, bool pinned)
 
 int att_task_wants_timing(const struct att_task *t)
 {
-    if (t->pinned && !t->plan_out)
+    if ((t->pinned && !t->plan_out) || !att_pulse_beats(&t->pulse, t->stepped_ns))
         return 0;
     switch (t->state) {
     case ATT_TASK_NEW:

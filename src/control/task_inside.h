@@ -7,6 +7,7 @@
 
 #include "control/identity.h"
 #include "control/objective.h"
+#include "control/pulse.h"
 #include "control/source.h"
 #include "control/task.h"
 #include "profile/recent.h"
@@ -32,6 +33,7 @@ struct att_task {
     double collective_gain, step_gain; /* of the winner, where the two disagree; both 0: not */
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */
+    att_pulse_t pulse;
     int native_known;
 
     /* plans -> switches */

@@ -286,3 +286,13 @@ EOF
     jq -e '(.tasks[0] | .phase == "search") and (.coverage | .untimed.off * 2 > .decisions)' out/tasks.json ||
         fail "$(jq -c '.tasks[0].phase, .tasks[0].trials, .cost, .coverage' out/tasks.json)"
 }
+
+@test "what a job calls only once does not keep the stamps on" {
+    needs_parts
+    RANKS_ONCE=1 run attune run --fabric real --node n0 --run-dir out --max-cost 0 --strategy random:trials=5 -- \
+        "$ATTUNE_BUILD/tests/test_ranks" 2 1 40000 16384 100 busy
+    expect_status 0
+    jq -e '.coverage | .untimed.off > .timed' out/tasks.json || fail "$(cat out/summary.txt)"
+    jq -e '[.tasks[] | select(.phase == "settled")] | length == 1' out/tasks.json ||
+        fail "$(cat out/summary.txt)"
+}

@@ -4,8 +4,9 @@
  * that node's segment. PAUSE_US passes between two calls, asleep or busy (a core taken the whole
  * time). Exit status 0 when every rank saw right sums. For tests of groups over several agents.
  *
- * With RANKS_TARGET=<rank>:<file> in the environment the process id of that rank is in the file before
- * any rank begins (ATTUNE_FAULT_TARGET, base/step.h).
+ * With RANKS_TARGET=<rank>:<file> in the environment the process id of that rank is in the file
+ * before any rank begins (ATTUNE_FAULT_TARGET, base/step.h). With RANKS_ONCE a call of half the
+ * size comes first, as what a job exchanges while it starts.
  */
 #include "base/clock.h"
 #include "fabric/nccl_abi.h"
@@ -41,6 +42,9 @@ static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, n
     int wrong = 0;
     for (size_t i = 0; i < count; i++)
         send[i] = (float)(rank + 1);
+    if (getenv("RANKS_ONCE") != NULL &&
+        ncclAllReduce(send, receive, count / 2, ncclFloat32, ncclSum, comm, NULL) != ncclSuccess)
+        return 2;
     for (long c = 0; c < calls; c++) {
         if (ncclAllReduce(send, receive, count, ncclFloat32, ncclSum, comm, NULL) != ncclSuccess)
             return 2;
