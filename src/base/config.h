@@ -27,6 +27,7 @@ typedef struct att_config {
     int64_t seed;       /* --seed, ATTUNE_SEED */
     int64_t samples;    /* --samples: usable samples a trial, default 5 */
     double max_cost;    /* --max-cost 1%: time lost in trials over run time; fraction; 0 = no limit */
+    double timing_us;   /* --timing-cost: of one call; negative: as the device is */
     double max_slowdown; /* --max-slowdown 3x: a trial slower than this times the incumbent is cut */
     int64_t max_trials; /* --max-trials: trials a task, 0 = the strategy decides */
     int64_t min_bytes;  /* --min-bytes: smaller messages are not tuned */

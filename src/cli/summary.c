@@ -243,8 +243,11 @@ void att_summary_print(const att_summary_t *s, FILE *out)
         fprintf(out, "# no collective was seen: did the command use NCCL through libnccl.so.2?\n");
     else
         print_tasks(t, out);
-    fprintf(out, "# cost: trials lost %.3f ms of %.3f s run time (%.2f %%)", t->cost.lost_us * 1e-3,
-            t->cost.run_us * 1e-6, percent(t->cost.lost_us, t->cost.run_us));
+    fprintf(out, "# cost: trials lost %.3f ms", t->cost.lost_us * 1e-3);
+    if (t->cost.timing_us > 0)
+        fprintf(out, ", timing about %.3f ms", t->cost.timing_us * 1e-3);
+    fprintf(out, " of %.3f s run time (%.2f %%)", t->cost.run_us * 1e-6,
+            percent(t->cost.lost_us + t->cost.timing_us, t->cost.run_us));
     if (t->cost.run_us >= 1e6) /* a shorter run is mostly the sidecar's own start */
         fprintf(out, "; the sidecar used %.1f %% of a core", 100 * t->agent.cpu_share);
     fputc('\n', out);

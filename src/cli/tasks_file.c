@@ -318,6 +318,8 @@ static int read_head(const json_t *root, att_tasks_t *tasks, att_error_t *error)
     if (rc == ATT_OK)
         rc = read_real(cost, "lost_us", false, &tasks->cost.lost_us, &place);
     if (rc == ATT_OK)
+        rc = read_real(cost, "timing_us", false, &tasks->cost.timing_us, &place);
+    if (rc == ATT_OK)
         rc = read_real(cost, "run_us", false, &tasks->cost.run_us, &place);
     if (rc == ATT_OK)
         rc = read_coverage(json_object_get(root, "coverage"), tasks, error);

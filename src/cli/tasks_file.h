@@ -69,7 +69,7 @@ typedef struct att_tasks {
         } untimed[16];
     } coverage;
     struct {
-        double lost_us, run_us;
+        double lost_us, timing_us, run_us;
     } cost;
     att_task_row_t *rows;
     size_t count;

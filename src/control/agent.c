@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define REPORT_NS       1000000000ull
+#define TIMING_COST_US  10.0
 #define WATCH_LENGTH_NS 20000000ull /* how long stamps are on in a watch window */
 #define WATCH_SPANNING_NS                                                                          \
     100000000ull                   /* the same for groups over nodes, whose windows begin apart */
@@ -218,6 +219,16 @@ static void look_at_group(struct att_agent *agent, uint32_t index, uint64_t now_
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
+/* What it costs a rank that NCCL stamps a call, and reads the stamps (bench/gpu/launches.sh: 8 to
+ * 14 us on an H200, of any size). */
+static double timing_cost_us(const struct att_agent *agent, const att_record_t *record)
+{
+    if (agent->config->timing_us >= 0)
+        return agent->config->timing_us;
+    const att_segment_member_t *member = &agent->memory->members[record->member % ATT_MEMBERS];
+    return member->clock_kind == ATT_CLOCK_DEVICE ? TIMING_COST_US : 0;
+}
+
 static void take_record(void *context, const att_record_t *record)
 {
     struct att_agent *agent = context;
@@ -227,6 +238,7 @@ static void take_record(void *context, const att_record_t *record)
         return;
     }
     agent->records++;
+    agent->shared.timing_us += timing_cost_us(agent, record) / att_node_ranks(agent->node);
     struct att_task *task = agent->tasks[record->task];
     if (task != NULL)
         att_task_record(task, record);
@@ -329,6 +341,7 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
                                .records = records,
                                .polls = agent->polls,
                                .lost_us = lost_us,
+                               .timing_us = agent->shared.timing_us,
                                .run_us = run_s * 1e6,
                                .coverage = coverage};
     static att_log_site_t site;

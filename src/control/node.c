@@ -21,6 +21,7 @@ struct att_node {
     att_coverage_t gone; /* of processes whose entries were emptied */
     att_index_list_t members_of[ATT_GROUPS];
     att_index_list_t lanes_of[ATT_TASKS];
+    uint32_t largest; /* members of a group */
     int timing;
     uint32_t timed_processes;
 };
@@ -116,8 +117,11 @@ int att_node_scan(struct att_node *node)
         (i = next_entry(&node->members, i, att_segment_count(&m->header.member_count, ATT_MEMBERS),
                         &m->members[0].state, sizeof m->members[0])) != ATT_NONE) {
         uint32_t group = m->members[i].group;
-        if (group < ATT_GROUPS)
-            added |= att_index_list_add(&node->members_of[group], i) == ATT_OK;
+        if (group >= ATT_GROUPS)
+            continue;
+        added |= att_index_list_add(&node->members_of[group], i) == ATT_OK;
+        if (node->members_of[group].count > node->largest)
+            node->largest = node->members_of[group].count;
     }
     i = 0;
     while ((i = next_entry(&node->tasks, i, att_segment_count(&m->header.task_count, ATT_TASKS),
@@ -139,6 +143,11 @@ int att_node_scan(struct att_node *node)
 uint32_t att_node_group_count(const struct att_node *node)
 {
     return node->groups;
+}
+
+uint32_t att_node_ranks(const struct att_node *node)
+{
+    return node->largest > 0 ? node->largest : 1;
 }
 
 uint32_t att_node_task_count(const struct att_node *node)

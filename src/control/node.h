@@ -29,6 +29,8 @@ att_segment_memory_t *att_node_memory(const struct att_node *node);
 int att_node_scan(struct att_node *node);
 uint32_t att_node_group_count(const struct att_node *node);
 uint32_t att_node_task_count(const struct att_node *node);
+/* Ranks of the job here, as far as its largest group tells; at least 1. */
+uint32_t att_node_ranks(const struct att_node *node);
 /* Members (all states but CLAIMED) of a group and lanes of a task, in order of appearance. */
 const att_index_list_t *att_node_members(const struct att_node *node, uint32_t group);
 const att_index_list_t *att_node_lanes(const struct att_node *node, uint32_t task);

@@ -215,13 +215,14 @@ int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++)
         json_array_append_new(list, task_json(&tasks[i]));
-    json_t *root = json_pack(
-        "{s:i,s:s,s:s,s:I,s:s,s:{s:f,s:I,s:I},s:o,s:{s:f,s:f},s:o}", "version", 1, "attune",
-        ATTUNE_VERSION, "units", "durations in microseconds, sizes in bytes", "nccl_version",
-        (json_int_t)totals->nccl_version, "state", totals->state, "agent", "cpu_share",
-        totals->cpu_share, "records", (json_int_t)totals->records, "polls",
-        (json_int_t)totals->polls, "coverage", coverage_json(&totals->coverage), "cost", "lost_us",
-        rounded(totals->lost_us), "run_us", rounded(totals->run_us), "tasks", list);
+    json_t *root =
+        json_pack("{s:i,s:s,s:s,s:I,s:s,s:{s:f,s:I,s:I},s:o,s:{s:f,s:f,s:f},s:o}", "version", 1,
+                  "attune", ATTUNE_VERSION, "units", "durations in microseconds, sizes in bytes",
+                  "nccl_version", (json_int_t)totals->nccl_version, "state", totals->state, "agent",
+                  "cpu_share", totals->cpu_share, "records", (json_int_t)totals->records, "polls",
+                  (json_int_t)totals->polls, "coverage", coverage_json(&totals->coverage), "cost",
+                  "lost_us", rounded(totals->lost_us), "timing_us", rounded(totals->timing_us),
+                  "run_us", rounded(totals->run_us), "tasks", list);
     if (root == NULL)
         return -ATT_ENOMEM;
     json_object_set_new(root, "device", json_string(totals->device));

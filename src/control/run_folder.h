@@ -34,7 +34,7 @@ typedef struct att_run_totals {
     uint32_t nccl_version;
     double cpu_share; /* of one core, since start */
     uint64_t records, polls;
-    double lost_us, run_us;
+    double lost_us, timing_us, run_us;
     att_coverage_t coverage;
 } att_run_totals_t;
 /* Write tasks.json: temporary file, then rename. */

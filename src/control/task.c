@@ -436,6 +436,8 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     }
     double run_us = (double)(now_ns - t->shared->started_ns) * 1e-3;
     const struct att_config *config = t->shared->config;
+    if (config->max_cost > 0)
+        run_us -= t->shared->timing_us / config->max_cost;
     if (!t->withdrawn && config->max_cost > 0 && t->shared->lost_us > config->max_cost * run_us) {
         run_us = 0; /* all tasks together have used the budget up: no list now */
         if (t->plan_waiting)

@@ -40,6 +40,7 @@ typedef struct att_task_shared {
     att_node_turn_t turn;                    /* who may have lists in force on this node */
     uint64_t started_ns;
     double lost_us;         /* over all tasks */
+    double timing_us;       /* what timing their calls has cost a rank, as config says */
     struct att_task *tasks; /* control/kind.h */
 } att_task_shared_t;
 

@@ -296,3 +296,15 @@ EOF
     jq -e '[.tasks[] | select(.phase == "settled")] | length == 1' out/tasks.json ||
         fail "$(cat out/summary.txt)"
 }
+
+@test "what timing costs counts against --max-cost" {
+    needs_parts
+    run attune run --fabric real --run-dir out --timing-cost 20 --max-cost 5% -- \
+        attune bench allreduce -b 16K -e 16K -t 2 -n 100 --time 4 --place out
+    expect_status 0
+    expect_output 'trials lost .*, timing about .* ms of '
+    # Every second or so it may run over by a list.
+    jq -e '.cost | .timing_us > 0 and .timing_us + .lost_us < 0.1 * .run_us' out/tasks.json ||
+        fail "$(cat out/summary.txt)"
+    jq -e '.coverage | .untimed.off > .timed' out/tasks.json || fail "$(cat out/summary.txt)"
+}
