@@ -93,7 +93,7 @@ static int start_sidecar(run_t *run)
         int signal_number = sigtimedwait(&run->signals, NULL, &now);
         return 128 + (signal_number > 0 ? signal_number : SIGTERM);
     }
-    run->untuned = strcmp(run->config.fabric, "none") == 0;
+    run->untuned = strcmp(run->config.fabric, "none") == 0 && rc != -ATT_EUSAGE;
     att_log(run->untuned ? ATT_LOG_WARN : ATT_LOG_ERROR,
             "the sidecar did not start: %s (its log is %s)%s", error.text, log_file,
             run->untuned ? ": the command runs without attune" : "");

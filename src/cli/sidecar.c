@@ -125,8 +125,9 @@ static void close_ready(att_sidecar_t *sidecar)
     sidecar->ready_fd = -1;
 }
 
-/* What the sidecar wrote: one byte is "ready", more is the line that says why not, nothing more to
- * come means that it ended. 1: nothing yet. */
+/* What the sidecar wrote: one byte is "ready", more is the line that says why not (with a mark before
+ * it where the user asked for what cannot be had: -ATT_EUSAGE), nothing more to come means that it
+ * ended. 1: nothing yet. */
 static int read_answer(att_sidecar_t *sidecar, att_error_t *error)
 {
     char text[400];
@@ -142,6 +143,8 @@ static int read_answer(att_sidecar_t *sidecar, att_error_t *error)
         return att_fail(error, ATT_EFAIL, "it ended before it was ready");
     text[n] = '\0';
     text[strcspn(text, "\n")] = '\0';
+    if (text[0] == '!')
+        return att_fail(error, ATT_EUSAGE, "%s", text + 1);
     return att_fail(error, ATT_EFAIL, "%s", text);
 }
 

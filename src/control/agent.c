@@ -253,8 +253,7 @@ static void look_for_tasks(struct att_agent *agent)
     for (uint32_t i = 0; i < count; i++) {
         const att_segment_task_t *task = &agent->memory->tasks[i];
         if (agent->tasks[i] != NULL || task->group >= ATT_GROUPS ||
-            !agent->groups[task->group % ATT_GROUPS].complete ||
-            atomic_load(&task->state) != ATT_ENTRY_LIVE)
+            !agent->groups[task->group % ATT_GROUPS].complete || !att_node_has_task(agent->node, i))
             continue;
         const att_task_reach_t *reach = NULL;
         if (att_span_ranks_here(agent->span, task->group) > 0 &&

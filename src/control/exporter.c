@@ -66,7 +66,7 @@ int att_exporter_create(const att_config_t *config, struct att_exporter **out, a
             att_metrics_server_create((uint32_t)config->metrics_port, paths, &e->server, error);
     if (status != ATT_OK) {
         att_exporter_destroy(e);
-        return status;
+        return status == -ATT_ENOMEM ? status : -ATT_EUSAGE; /* file and port: the user's choice */
     }
     *out = e;
     return ATT_OK;

@@ -49,8 +49,11 @@ static void tell_starter(int fd, const char *text)
 
 static int fail(int ready_fd, int status, const att_error_t *error)
 {
+    char line[sizeof error->text + 1];
     att_log(ATT_LOG_ERROR, "%s", error->text);
-    tell_starter(ready_fd, error->text);
+    /* A mark tells the user's mistakes from what the machine lacks. */
+    snprintf(line, sizeof line, "%s%s", status == -ATT_EUSAGE ? "!" : "", error->text);
+    tell_starter(ready_fd, line);
     return -status;
 }
 

@@ -155,6 +155,12 @@ uint32_t att_node_task_count(const struct att_node *node)
     return node->tasks.done;
 }
 
+int att_node_has_task(const struct att_node *node, uint32_t task)
+{
+    return atomic_load(&node->memory->tasks[task % ATT_TASKS].state) == ATT_ENTRY_LIVE &&
+           att_node_lanes(node, task)->count > 0;
+}
+
 const att_index_list_t *att_node_members(const struct att_node *node, uint32_t group)
 {
     return &node->members_of[group % ATT_GROUPS]; /* indices come from the segment */

@@ -29,6 +29,9 @@ att_segment_memory_t *att_node_memory(const struct att_node *node);
 int att_node_scan(struct att_node *node);
 uint32_t att_node_group_count(const struct att_node *node);
 uint32_t att_node_task_count(const struct att_node *node);
+/* A rank calls it: of two ranks that add the same task at once one retires its entry again, and no
+ * rank ever has a lane of that one. */
+int att_node_has_task(const struct att_node *node, uint32_t task);
 /* Ranks of the job here, as far as its largest group tells; at least 1. */
 uint32_t att_node_ranks(const struct att_node *node);
 /* Members (all states but CLAIMED) of a group and lanes of a task, in order of appearance. */

@@ -191,7 +191,8 @@ static void ignore_record(void *context, const att_record_t *record)
 static void a_killed_process_leaves_nothing_behind(void **state)
 {
     (void)state;
-    uint32_t keeps = att_segment_add_process(memory, "keeps"), g = att_segment_group(memory, 9, 2, 1);
+    uint32_t keeps = att_segment_add_process(memory, "keeps"),
+             g = att_segment_group(memory, 9, 2, 1);
     uint32_t killed = att_segment_add_process(memory, "killed");
     uint32_t first = att_segment_add_member(memory, g, 0, keeps);
     uint32_t second = att_segment_add_member(memory, g, 1, killed);
@@ -257,6 +258,26 @@ static void more_processes_than_entries_one_after_the_other(void **state)
     assert_int_equal(coverage.processes, 4 * ATT_PROCESSES);
 }
 
+static void an_entry_without_a_lane_is_no_task(void **state)
+{
+    (void)state;
+    static const float costs[ATT_PAIR_COUNT];
+    uint32_t process = att_segment_add_process(memory, "job");
+    uint32_t group = att_segment_group(memory, 77, 2, 1);
+    uint32_t member = att_segment_add_member(memory, group, 0, process);
+    att_segment_publish_member(memory, member);
+    uint32_t task = att_segment_task(memory, group, 0, 4096, 1, costs);
+    uint32_t lost = att_segment_task(memory, group, 0, 8192, 1, costs);
+    assert_true(att_node_scan(node));
+    assert_false(att_node_has_task(node, task));
+    att_segment_add_lane(memory, task, member);
+    assert_true(att_node_scan(node));
+    assert_true(att_node_has_task(node, task));
+    assert_false(att_node_has_task(node, lost)); /* its rank has found that another was faster */
+    atomic_store(&memory->tasks[task].state, ATT_ENTRY_RETIRED);
+    assert_false(att_node_has_task(node, task));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +285,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(device_is_shared_out, setup, teardown),
         cmocka_unit_test_setup_teardown(unknown_device_has_no_ceiling, setup, teardown),
         cmocka_unit_test_setup_teardown(foreign_indices_are_ignored, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_entry_without_a_lane_is_no_task, setup, teardown),
         cmocka_unit_test_setup_teardown(late_processes_get_the_timing_word, setup, teardown),
         cmocka_unit_test_setup_teardown(drains_rings_in_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(drains_what_a_process_left_behind, setup, teardown),
