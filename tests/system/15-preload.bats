@@ -10,12 +10,6 @@ setup() {
     export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 }
 
-# Programs without a sanitizer cannot take a library with one.
-needs_plain_hook() {
-    ! nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" | grep -Eq '__(asan|tsan)_init' ||
-        skip 'the hook is built with a sanitizer'
-}
-
 # One real run of two collectives on four ranks; $output is the table.
 small_run() {
     run timeout 60 attune run --fabric real --run-dir out "$@" -- \

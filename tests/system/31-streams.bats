@@ -18,6 +18,7 @@ load run-setup
 
 @test "a job with closed standard streams: its output goes into no segment" {
     needs_parts
+    needs_plain_hook
     # The hook and the fabric lie in a program that is not ours, and does nothing about its streams.
     cat >noisy.py <<'END'
 import ctypes, os

@@ -6,8 +6,7 @@ load run-setup
 setup() {
     attune_setup
     needs_parts
-    ! nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" | grep -Eq '__(asan|tsan)_init' ||
-        skip 'the hook is built with a sanitizer'
+    needs_plain_hook
     export OUT=$PWD/out WORK=$PWD/work
     script=$ATTUNE_ROOT/bench/gpu/multi.sh
     report() { python3 "$ATTUNE_ROOT/bench/gpu/multi_report.py" "$1" "$ATTUNE_ROOT/data/paper.json"; }

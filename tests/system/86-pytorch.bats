@@ -7,8 +7,7 @@ load run-setup
 setup() {
     attune_setup
     needs_parts
-    ! nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" | grep -Eq '__(asan|tsan)_init' ||
-        skip 'the hook is built with a sanitizer'
+    needs_plain_hook
     export OUT=$PWD/out LAUNCHES=1 STEPS=25 LAUNCH_SECONDS=30
     script=$ATTUNE_ROOT/bench/gpu/pytorch.sh
 }

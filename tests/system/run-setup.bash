@@ -33,3 +33,9 @@ model_run() {
     run attune run --fabric model --surface a40-nvlink-8-allgather --run-dir "$folder" --max-cost 0 \
         "$@" -- attune bench allgather -b 80M -e 80M -t 8 -w 5 -n "${calls:-1500}"
 }
+
+# Programs without a sanitizer cannot take a library with one.
+needs_plain_hook() {
+    ! nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" | grep -Eq '__(asan|tsan)_init' ||
+        skip 'the hook is built with a sanitizer'
+}
