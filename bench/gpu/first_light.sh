@@ -40,7 +40,7 @@ export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/gpu}
 out=${OUT:-$root/build/first-light}
 work=$root/build/first-light.work
 began=$SECONDS
-limit=${LIMIT_SECONDS:-560}
+until=${LIMIT_SECONDS:-560}
 mkdir -p "$out" || exit 1
 if [ -z "${FIRST_LIGHT_LOG:-}" ]; then
     export FIRST_LIGHT_LOG=$out/first-light.log
@@ -49,20 +49,6 @@ if [ -z "${FIRST_LIGHT_LOG:-}" ]; then
 fi
 rm -rf "$work"
 mkdir -p "$work" || exit 1
-
-say() { printf '\n== %4d s  %s\n' $((SECONDS - began)) "$*"; }
-
-# limited SECONDS COMMAND...: never longer than that, nor past the limit of the whole script.
-limited() {
-    local left=$((limit - (SECONDS - began))) seconds=$1
-    shift
-    [ "$left" -lt "$seconds" ] && seconds=$left
-    if [ "$seconds" -lt 1 ]; then
-        echo "no time left for: $*"
-        return 124
-    fi
-    timeout -k 5 "$seconds" "$@"
-}
 
 . "$root/bench/gpu/machine.sh"
 if [ $build = yes ]; then

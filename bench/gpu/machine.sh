@@ -24,3 +24,19 @@ build_here() {
     tail -n 30 "$1"
     return 1
 }
+
+# What a measurement prints before each part, and what keeps it within its time: `began` is SECONDS at the
+# start, `until` the second after which nothing may run.
+say() { printf '\n== %4d s  %s\n' $((SECONDS - began)) "$*"; }
+
+# limited SECONDS COMMAND...: never longer than that, nor past `until`.
+limited() {
+    local left=$((until - (SECONDS - began))) seconds=$1
+    shift
+    [ "$left" -lt "$seconds" ] && seconds=$left
+    if [ "$seconds" -lt 1 ]; then
+        echo "no time left for: $*"
+        return 124
+    fi
+    timeout -k 5 "$seconds" "$@"
+}

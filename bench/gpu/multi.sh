@@ -50,20 +50,7 @@ export PATH=$ATTUNE_BUILD/bin:$PATH
 until=$limit # when the part that runs must be over
 failures=()
 
-say() { printf '\n== %4d s  %s\n' $((SECONDS - began)) "$*"; }
 failed() { failures+=("$*") && echo "FAILED  $*"; }
-
-# limited SECONDS COMMAND...: never longer than that, nor past the end of the part.
-limited() {
-    local left=$((until - (SECONDS - began))) seconds=$1
-    shift
-    [ "$left" -lt "$seconds" ] && seconds=$left
-    if [ "$seconds" -lt 1 ]; then
-        echo "no time left for: $*"
-        return 124
-    fi
-    timeout -k 5 "$seconds" "$@"
-}
 
 # save PART: what there is of it into OUT.
 save() {

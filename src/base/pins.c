@@ -45,12 +45,18 @@ uint32_t att_pins_read(char *names, size_t size)
     return pins;
 }
 
-uint32_t att_pins_channels_most(void)
+const char *att_pins_own_variable(const void *context, const char *name)
+{
+    (void)context;
+    return getenv(name);
+}
+
+uint32_t att_pins_channels_most(att_variable_fn variable, const void *context)
 {
     static const char *const ceilings[] = {"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"};
     long least = 0;
     for (size_t i = 0; i < sizeof ceilings / sizeof ceilings[0]; i++) {
-        const char *value = getenv(ceilings[i]);
+        const char *value = variable(context, ceilings[i]);
         long most = value != NULL ? strtol(value, NULL, 10) : 0;
         if (most > 0 && (least == 0 || most < least))
             least = most;

@@ -8,13 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A variable as NCCL will see it, NULL when unset. */
+typedef const char *(*att_variable_fn)(const void *context, const char *name);
+const char *att_pins_own_variable(const void *context, const char *name); /* of this process */
+
 /* ATT_PIN_* bits from the environment as it is now (NCCL has read its configuration files into it).
  * `names` gets the variables, comma-separated, cut to size. */
 uint32_t att_pins_read(char *names, size_t size);
 
 /* Most channels that the environment allows any communicator (NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS);
  * 0: no limit. NCCL cuts what a tuner asks for to it in silence. */
-uint32_t att_pins_channels_most(void);
+uint32_t att_pins_channels_most(att_variable_fn variable, const void *context);
 
 /* The variables: name of the i-th and the knob's ATT_PIN_* bit; NULL behind the last. */
 const char *att_pins_variable(size_t i, uint32_t *pin);

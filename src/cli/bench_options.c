@@ -83,7 +83,7 @@ static const struct row {
      "measure NCCL's choice and a grid of settings, then the best again, interleaved"},
     {"also", OPTION_ALSO, "RUN", "sweep: include the tuned settings of this attune run"},
     {"max-channels", OPTION_MAX_CHANNELS, "N",
-     "sweep: largest number of channels (default NCCL_MAX_CTAS, else 32)"},
+     "sweep: largest number of channels (default what NCCL_MAX_CTAS allows, else 32)"},
     {"grid-repeats", OPTION_GRID_REPEATS, "N", "sweep: samples of each grid setting (default 3)"},
     {"keep", OPTION_KEEP, "N", "sweep: settings of the grid that are measured again (default 20)"},
     {"repeats", OPTION_REPEATS, "N", "sweep: samples in the second measurement (default 30)"},

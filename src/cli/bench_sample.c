@@ -1,5 +1,7 @@
 #include "cli/bench_sample.h"
 
+#include "base/pins.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,7 +197,6 @@ int att_bench_most_channels(const att_bench_job_t *job)
 {
     if (job->options->max_channels > 0)
         return job->options->max_channels;
-    const char *limit = getenv("NCCL_MAX_CTAS");
-    int number = limit != NULL ? atoi(limit) : 0;
-    return number >= 1 && number <= 64 ? number : MOST_CHANNELS;
+    uint32_t most = att_pins_channels_most(att_pins_own_variable, NULL);
+    return most >= 1 && most <= 64 ? (int)most : MOST_CHANNELS;
 }

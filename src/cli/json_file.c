@@ -21,6 +21,22 @@ int att_json_parse(const char *bytes, size_t length, json_t **root, att_error_t 
     return ATT_OK;
 }
 
+int att_json_parse_checked(const char *bytes, size_t length, att_json_check_fn check, json_t **root,
+                           att_error_t *error)
+{
+    json_t *value;
+    int rc = att_json_parse(bytes, length, &value, error);
+    if (rc != ATT_OK)
+        return rc;
+    rc = check(value, error);
+    if (rc != ATT_OK) {
+        json_decref(value);
+        return rc;
+    }
+    *root = value;
+    return ATT_OK;
+}
+
 /* The whole file; *bytes is the caller's. */
 static int read_bytes(const char *path, size_t limit, char **bytes, size_t *length,
                       att_error_t *error)

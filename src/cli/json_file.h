@@ -20,6 +20,10 @@ typedef int (*att_json_parse_fn)(const char *bytes, size_t length, json_t **root
                                  att_error_t *error);
 int att_json_read_checked(const char *path, size_t limit, att_json_parse_fn parse, json_t **root,
                           att_error_t *error);
+/* Parse, and check what is in it: nothing is left where the check fails. */
+typedef int (*att_json_check_fn)(const json_t *root, att_error_t *error);
+int att_json_parse_checked(const char *bytes, size_t length, att_json_check_fn check, json_t **root,
+                           att_error_t *error);
 /* The object's "version" must be `version`: -ATT_EVERSION, or -ATT_EINPUT when there is none. */
 int att_json_check_version(const json_t *root, int version, att_error_t *error);
 /* A text as a JSON string; what is no UTF-8 (file names, arguments) becomes '?'. */

@@ -101,12 +101,6 @@ free_folder:
     return rc;
 }
 
-static const char *variable(const void *context, const char *name)
-{
-    (void)context;
-    return getenv(name);
-}
-
 /* The list, what of it the user has fixed already, and what it costs: said before anything starts.
  */
 static int check_variants(const att_config_t *config, att_error_t *error)
@@ -118,10 +112,10 @@ static int check_variants(const att_config_t *config, att_error_t *error)
         return rc;
     if (strcmp(config->preload, "off") == 0)
         return att_fail(error, ATT_EUSAGE, "--variants needs the preload: leave out --preload off");
-    rc = att_variants_check(&variants, variable, NULL, error);
+    rc = att_variants_check(&variants, att_pins_own_variable, NULL, error);
     if (rc != ATT_OK || strcmp(config->fabric, "none") != 0)
         return rc;
-    const att_variants_cost_t cost = att_variants_cost(&variants, variable, NULL);
+    const att_variants_cost_t cost = att_variants_cost(&variants, att_pins_own_variable, NULL);
     const uint64_t bytes = cost.bytes;
     const uint32_t channels = cost.channels;
     att_bytes_text((uint64_t)config->variants_memory, cap, sizeof cap);

@@ -145,17 +145,7 @@ static int check_document(const json_t *document, att_error_t *error)
 
 int att_sim_suite_parse(const char *bytes, size_t length, json_t **document, att_error_t *error)
 {
-    json_t *root;
-    int rc = att_json_parse(bytes, length, &root, error);
-    if (rc != ATT_OK)
-        return rc;
-    rc = check_document(root, error);
-    if (rc != ATT_OK) {
-        json_decref(root);
-        return rc;
-    }
-    *document = root;
-    return ATT_OK;
+    return att_json_parse_checked(bytes, length, check_document, document, error);
 }
 
 static int add_listed(att_sim_suite_t *suite, att_error_t *error)

@@ -49,13 +49,7 @@ int att_variants_check(const att_variants_t *variants, att_variable_fn variable,
 att_variants_cost_t att_variants_cost(const att_variants_t *variants, att_variable_fn variable,
                                       const void *context)
 {
-    static const char *const ceilings[] = {"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"};
-    uint32_t channels = MOST_CHANNELS;
-    for (size_t i = 0; i < 2; i++) {
-        const char *text = variable(context, ceilings[i]);
-        long most = text != NULL ? strtol(text, NULL, 10) : 0;
-        if (most > 0 && most < channels)
-            channels = (uint32_t)most;
-    }
+    uint32_t most = att_pins_channels_most(variable, context);
+    uint32_t channels = most > 0 && most < MOST_CHANNELS ? most : MOST_CHANNELS;
     return (att_variants_cost_t){channels, att_variants_bytes(variants, channels)};
 }

@@ -6,10 +6,8 @@
 #ifndef ATT_CLI_VARIANTS_CHECK_H
 #define ATT_CLI_VARIANTS_CHECK_H
 
+#include "base/pins.h"
 #include "base/variants.h"
-
-/* A variable as NCCL will see it, NULL when unset. */
-typedef const char *(*att_variable_fn)(const void *context, const char *name);
 
 /* -ATT_EUSAGE: a variable is in the way; the text names it and what to do. */
 int att_variants_check(const att_variants_t *variants, att_variable_fn variable,

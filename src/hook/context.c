@@ -109,7 +109,7 @@ bool att_context_join(att_context_t *context, uint32_t nodes, uint32_t tuner_abi
     member->profiler_abi = context->profiler_abi;
     member->pinned = att_pins_read(names, sizeof names);
     member->device_units = device.units;
-    member->channels_most = att_pins_channels_most();
+    member->channels_most = att_pins_channels_most(att_pins_own_variable, NULL);
     member->clock_kind = (uint32_t)device.clock_kind;
     member->clock_id = device.clock_id;
     member->whole_stamps = device.fabric;
