@@ -28,6 +28,16 @@ prove() { run timeout -k 5 1100 "$ATTUNE_ROOT/tests/prove/prove" --build "$ATTUN
     expect_output "needs a number, not 'x'"
 }
 
+@test "a part whose program is not built is said, and is no violation" {
+    mkdir -p empty
+    run --separate-stderr "$ATTUNE_ROOT/tests/prove/prove" --build empty simulation
+    expect_status 2
+    expect_one_line 'empty/tests/prove/sim is not built: cmake --build .*/empty --target sim'
+    run --separate-stderr "$ATTUNE_ROOT/tests/prove/prove" --build empty broken
+    expect_status 2
+    expect_one_line 'empty/tests/prove/sim-.* is not built: cmake --build .*/empty --target broken_sims'
+}
+
 # bats test_tags=long
 @test "model, simulation and seeded bugs: the whole proof" {
     needs_sim
