@@ -62,9 +62,9 @@ collectives=allreduce,allgather,reducescatter
 place=(--place "${PLACE:-out}")
 if [ $fabric = yes ]; then
     export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
-    what=(--size-list "64K,256K,1M" -t 2)
+    sizes=64K,256K,1M ranks=2
     gemm=(--gemm "64,64,64")
-    sweep=(--max-channels 4 --time 1)
+    sweeps=("all --size-list $sizes --max-channels 4 --time 1")
     tune=${TUNE_SECONDS:-10}
 else
     if [ ! -r "${ATTUNE_NCCL_LIB:-}" ]; then
@@ -74,14 +74,16 @@ else
     export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=32
     # As attune run sets it: the three measurements must not differ in what is connected.
     export NCCL_RUNTIME_CONNECT=0
-    what=(--size-list "1M,16M,80M" -t 4)
+    sizes=1M,16M,80M ranks=4
     # The product that AutoCCL's figure 9 runs beside its collectives (m, n, k).
     gemm=(--gemm "3456,3456,128,bfloat16")
-    # Sixteen calls a sample: they follow each other as in the tuned job.
-    sweep=(--max-channels 32 --time 4 --batch 16 --repeats 32)
+    # Many calls a sample: they follow each other as in the tuned job. The host paces short ones: more.
+    sweeps=("short --size-list 1M --max-channels 32 --time 4 --batch 64 --repeats 64"
+        "long --size-list 16M,80M --max-channels 32 --time 4 --batch 16 --repeats 32")
     tune=${TUNE_SECONDS:-60}
 fi
-[ $quick = yes ] && collectives=allreduce what=(--size-list 1M "${what[@]: -2}")
+[ $quick = no ] || collectives=allreduce sizes=1M sweeps=("${sweeps[0]}")
+what=(--size-list "$sizes" -t "$ranks")
 
 {
     date -u +%FT%TZ
@@ -94,24 +96,32 @@ fi
 } | tee "$work/environment.txt"
 
 say "one AllReduce, to see that it runs"
-limited 60 attune bench allreduce --size-list 64K "${what[@]: -2}" -n 5 || exit 1
+limited 60 attune bench allreduce --size-list 64K -t "$ranks" -n 5 || exit 1
 
 failed=0
 # measure LOAD BENCH-OPTION...
 measure() {
-    local load=$1
+    local load=$1 objective=collective
+    # Beside compute a call also waits for multiprocessors, before its first stamp: start to start has
+    # that, as the sweep's samples do.
+    [ "$load" = alone ] || objective=step
     shift
     say "$load: NCCL's choice"
     limited 60 attune bench $collectives "${what[@]}" "${place[@]}" "$@" -w 5 -n 50 -J "$work/default-$load.json" ||
         failed=1
     say "$load: tuned online for $tune s"
-    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 --samples 16 \
+    limited $((tune + 60)) attune run --run-dir "$work/run-$load" --max-cost 0 --samples 16 --objective $objective \
         --strategy "${STRATEGY:-coordinate_descent:budget=400}" -- \
         attune bench $collectives "${what[@]}" "${place[@]}" "$@" -w 5 -n 50 --time "$tune" --watch-tuned=10 || failed=1
-    say "$load: sweep"
-    limited 200 attune bench $collectives "${what[@]}" "${place[@]}" "$@" --sweep --also "$work/run-$load" \
-        "${sweep[@]}" -J "$work/sweep-$load.json" | tee "$work/sweep-$load.log"
-    [ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
+    local sweep name options
+    for sweep in "${sweeps[@]}"; do
+        read -r name options <<<"$sweep"
+        say "$load: sweep, $name calls"
+        # shellcheck disable=SC2086
+        limited 200 attune bench $collectives $options -t "$ranks" "${place[@]}" "$@" --sweep \
+            --also "$work/run-$load" -J "$work/sweep-$load-$name.json" | tee "$work/sweep-$load-$name.log"
+        [ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
+    done
 }
 measure alone
 measure gemm "${gemm[@]}"
@@ -158,7 +168,7 @@ sed -n 's/^  \(allreduce\|allgather\|reducescatter\) /&/p' "$work"/sweep-*.log |
     }' | tee "$work/table.txt"
 [ "${PIPESTATUS[1]}" -eq 0 ] || failed=1
 
-cp "$work"/table.txt "$work"/environment.txt "$work"/sweep-*.json "$out"/ 2>/dev/null
+cp "$work"/table.txt "$work"/environment.txt "$out"/ 2>/dev/null
 tar -C "$work" -czf "$out/work.tar.gz" . 2>/dev/null
 say "logs in $out"
 exit $failed

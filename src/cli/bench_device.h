@@ -54,8 +54,8 @@ typedef struct att_device_ops {
     /* Matrix products on a stream of their own. create runs one to have everything loaded. */
     int (*gemm_create)(void *state, att_gemm_shape_t shape, void **gemm, att_error_t *error);
     void (*gemm_destroy)(void *state, void *gemm);
-    /* Start one product; returns when at most one is unfinished. */
-    int (*gemm_run)(void *state, void *gemm, att_error_t *error);
+    /* Start some products, their number in *products; returns when those of the call before are done. */
+    int (*gemm_run)(void *state, void *gemm, unsigned *products, att_error_t *error);
 } att_device_ops_t;
 
 extern const att_device_ops_t att_device_host;

@@ -58,12 +58,16 @@ struct cuda {
                        const void *, int, int, const void *, void *, int, int, int, int);
 };
 
+/* Products between two events. One or two are over before a thread has woken up: the device would run
+ * dry or not as the host's threads happen to fall, and what runs beside would change its pace. */
+enum { GEMM_BATCH = 16 };
+
 struct cuda_gemm {
     att_gemm_shape_t shape;
     void *cublas, *stream;
     void *a, *b, *c;
-    void *done[2]; /* events of the last two products */
-    unsigned runs;
+    void *done[2]; /* events after the last two batches */
+    unsigned batches;
 };
 
 static int check(const struct cuda *cuda, int result, const char *what, att_error_t *error)
@@ -404,17 +408,18 @@ static int cuda_gemm_create(void *state, att_gemm_shape_t shape, void **gemm, at
     return ATT_OK;
 }
 
-static int cuda_gemm_run(void *state, void *gemm, att_error_t *error)
+static int cuda_gemm_run(void *state, void *gemm, unsigned *products, att_error_t *error)
 {
     struct cuda *cuda = state;
     struct cuda_gemm *g = gemm;
-    int rc = cuda_gemm_enqueue(cuda, g, error);
+    int rc = ATT_OK;
+    for (*products = 0; rc == 0 && *products < GEMM_BATCH; ++*products)
+        rc = cuda_gemm_enqueue(cuda, g, error);
     if (rc == 0)
-        rc = check(cuda, cuda->event_record(g->done[g->runs % 2], g->stream), "cudaEventRecord",
+        rc = check(cuda, cuda->event_record(g->done[g->batches % 2], g->stream), "cudaEventRecord",
                    error);
-    g->runs++;
-    if (rc == 0 && g->runs >= 2)
-        rc = check(cuda, cuda->event_synchronize(g->done[g->runs % 2]), "cudaEventSynchronize",
+    if (rc == 0 && g->batches++ > 0)
+        rc = check(cuda, cuda->event_synchronize(g->done[g->batches % 2]), "cudaEventSynchronize",
                    error);
     return rc;
 }

@@ -123,9 +123,10 @@ static int host_gemm_create(void *state, att_gemm_shape_t shape, void **gemm, at
 }
 
 /* Row by row of B, so that the inner loop is a vectorised multiply-add over contiguous memory. */
-static int host_gemm_run(void *state, void *gemm, att_error_t *error)
+static int host_gemm_run(void *state, void *gemm, unsigned *products, att_error_t *error)
 {
     struct host_gemm *g = gemm;
+    *products = 1;
     size_t n = (size_t)g->shape.n;
     for (int i = 0; i < g->shape.m; i++) {
         float *restrict row = g->c + (size_t)i * n;

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+/* From the second run on the device has products before it and behind it. */
+enum { RUNS_AHEAD = 2 };
+
 struct att_bench_gemm {
     const att_device_t *device;
     int device_index;
@@ -13,6 +16,7 @@ struct att_bench_gemm {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int on, busy, stop, failed;
+    int runs; /* since it was switched on, up to RUNS_AHEAD */
     att_error_t error;
     uint64_t products;
     uint64_t since_ns, on_ns;
@@ -33,9 +37,12 @@ static void *run(void *argument)
         }
         g->busy = 1;
         pthread_mutex_unlock(&g->lock);
-        rc = g->device->ops->gemm_run(g->device->state, g->gemm, &error);
+        unsigned products = 0;
+        rc = g->device->ops->gemm_run(g->device->state, g->gemm, &products, &error);
         pthread_mutex_lock(&g->lock);
-        g->products++;
+        g->products += products;
+        if (g->runs < RUNS_AHEAD && ++g->runs == RUNS_AHEAD)
+            pthread_cond_broadcast(&g->changed);
     }
     g->busy = 0;
     g->failed = rc;
@@ -89,13 +96,15 @@ void att_bench_gemm_switch(struct att_bench_gemm *gemm, int on)
     if (gemm == NULL)
         return;
     pthread_mutex_lock(&gemm->lock);
-    if (on && !gemm->on)
+    if (on && !gemm->on) {
         gemm->since_ns = att_clock_ns();
+        gemm->runs = 0;
+    }
     if (!on && gemm->on)
         gemm->on_ns += att_clock_ns() - gemm->since_ns;
     gemm->on = on;
     pthread_cond_broadcast(&gemm->changed);
-    while (!on && gemm->busy)
+    while (on ? gemm->runs < RUNS_AHEAD && gemm->failed == 0 : gemm->busy)
         pthread_cond_wait(&gemm->changed, &gemm->lock);
     pthread_mutex_unlock(&gemm->lock);
 }

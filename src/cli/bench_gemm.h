@@ -17,7 +17,8 @@ int att_bench_gemm_create(const att_device_t *device, int device_index, att_gemm
                           struct att_bench_gemm **gemm, att_error_t *error);
 /* Stops the thread. NULL is fine. */
 void att_bench_gemm_destroy(struct att_bench_gemm *gemm);
-/* Off returns when no product is being started any more. NULL is fine. */
+/* On returns when the device is at work on products, off when none is being started any more. NULL
+ * is fine. */
 void att_bench_gemm_switch(struct att_bench_gemm *gemm, int on);
 /* Products started while on, and for how long it was on. */
 void att_bench_gemm_read(struct att_bench_gemm *gemm, uint64_t *products, double *seconds);
