@@ -34,15 +34,16 @@ static json_t *row_json(const att_sim_row_t *r)
                   "gap_final_p99", number(r->gap_p99), "gap_final_worst", number(r->gap_worst),
                   "calls_to", levels(r->calls_to), "regret", number(r->regret));
     json_t *more = json_pack(
-        "{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "descent_stop",
-        (json_int_t)r->descent_stop, "budget", (json_int_t)r->budget, "gap_final_median",
-        number(r->gap_median), "gap_final_p90", number(r->gap_p90), "calls_to_mean",
-        levels(r->calls_to_mean), "calls_to_stay", levels(r->calls_to_stay), "share_to",
-        levels(r->share_to), "regret_share", number(r->regret_share), "slower_share",
-        number(r->slower_share), "trials_median", number(r->trials), "trial_calls_median",
-        number(r->trial_calls), "offline_samples", number(r->offline), "kept_default_share",
-        number(r->kept_share), "ask_us", number(r->ask_us), "speedup", number(r->speedup),
-        "step_speedup", number(r->step_speedup), "failed", (int)r->failed);
+        "{s:I,s:o,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "descent_stop",
+        (json_int_t)r->descent_stop, "calls_at_settled_median", number(r->calls_at_settled),
+        "budget", (json_int_t)r->budget, "gap_final_median", number(r->gap_median), "gap_final_p90",
+        number(r->gap_p90), "calls_to_mean", levels(r->calls_to_mean), "calls_to_stay",
+        levels(r->calls_to_stay), "share_to", levels(r->share_to), "regret_share",
+        number(r->regret_share), "slower_share", number(r->slower_share), "trials_median",
+        number(r->trials), "trial_calls_median", number(r->trial_calls), "offline_samples",
+        number(r->offline), "kept_default_share", number(r->kept_share), "ask_us",
+        number(r->ask_us), "speedup", number(r->speedup), "step_speedup", number(r->step_speedup),
+        "failed", (int)r->failed);
     if (row != NULL && more != NULL)
         json_object_update(row, more);
     json_decref(more);
@@ -51,9 +52,9 @@ static json_t *row_json(const att_sim_row_t *r)
 
 static const char csv_header[] =
     "surface,held_out,strategy,seeds,noise,descent_stop_calls,budget_calls,calls_at_stop_median,"
-    "gap_at_descent_stop,gap_final_geomean,gap_final_median,gap_final_p90,gap_final_p99,"
-    "gap_final_worst,calls_to_10,calls_to_5,calls_to_2,calls_to_1,regret_calls,slower_share,"
-    "trials_median,offline_samples,ask_us,speedup,step_speedup,failed\n";
+    "calls_at_settled_median,gap_at_descent_stop,gap_final_geomean,gap_final_median,gap_final_p90,"
+    "gap_final_p99,gap_final_worst,calls_to_10,calls_to_5,calls_to_2,calls_to_1,regret_calls,"
+    "slower_share,trials_median,offline_samples,ask_us,speedup,step_speedup,failed\n";
 
 /* An empty field: never. */
 static void csv_number(FILE *out, double value)
@@ -68,15 +69,13 @@ static void csv_row(FILE *out, const att_sim_row_t *r)
 {
     fprintf(out, "%s,%d,\"%s\",%u,%.9g,%" PRIu64 ",%" PRIu64, r->surface, r->held_out, r->strategy,
             r->seeds, r->noise, r->descent_stop, r->budget);
-    const double values[] = {r->calls_at_stop, r->gap_at_descent_stop,
-                             r->gap_final,     r->gap_median,
-                             r->gap_p90,       r->gap_p99,
-                             r->gap_worst,     r->calls_to[0],
-                             r->calls_to[1],   r->calls_to[2],
-                             r->calls_to[3],   r->regret,
-                             r->slower_share,  r->trials,
-                             r->offline,       r->ask_us,
-                             r->speedup,       r->step_speedup};
+    const double values[] = {r->calls_at_stop, r->calls_at_settled, r->gap_at_descent_stop,
+                             r->gap_final,     r->gap_median,       r->gap_p90,
+                             r->gap_p99,       r->gap_worst,        r->calls_to[0],
+                             r->calls_to[1],   r->calls_to[2],      r->calls_to[3],
+                             r->regret,        r->slower_share,     r->trials,
+                             r->offline,       r->ask_us,           r->speedup,
+                             r->step_speedup};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         csv_number(out, values[i]);
     fprintf(out, ",%u\n", r->failed);
@@ -181,9 +180,9 @@ void att_sim_report_heading(const char *surface, const struct att_sim_task *task
         printf("  coordinate descent stops after %" PRIu64 " calls (median); ",
                contest->descent_stop);
     printf("  budget %" PRIu64 " calls, %u seeds\n", contest->budget, contest->seeds);
-    printf("  %-36s %6s %7s %7s %7s %7s %6s %6s %6s %6s %8s %6s %7s\n", "strategy", "stop",
-           "gap@ds", "final", "p99", "worst", "to10%", "to5%", "to2%", "to1%", "regret", "slower",
-           "ask us");
+    printf("  %-36s %6s %7s %7s %7s %7s %7s %6s %6s %6s %6s %8s %6s %7s\n", "strategy", "stop",
+           "settled", "gap@ds", "final", "p99", "worst", "to10%", "to5%", "to2%", "to1%", "regret",
+           "slower", "ask us");
 }
 
 static void print_percent(double value, int width)
@@ -206,6 +205,7 @@ int att_sim_report_row(att_sim_report_t *report, const att_sim_row_t *row, att_e
 {
     printf("  %-36s", row->strategy);
     print_calls(row->calls_at_stop, 6);
+    print_calls(row->calls_at_settled, 7);
     print_percent(row->gap_at_descent_stop, 7);
     print_percent(row->gap_final, 7);
     print_percent(row->gap_p99, 7);

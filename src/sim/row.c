@@ -22,6 +22,12 @@ static double stop_of(const att_sim_contest_t *contest, const att_sim_outcome_t 
     return o->stop > 0 ? (double)o->stop : INFINITY;
 }
 
+static double settled_of(const att_sim_contest_t *contest, const att_sim_outcome_t *o, int level)
+{
+    (void)contest, (void)level;
+    return o->settled > 0 ? (double)o->settled : INFINITY;
+}
+
 static double gap_at_stop(const att_sim_contest_t *contest, const att_sim_outcome_t *o, int level)
 {
     (void)level;
@@ -146,6 +152,7 @@ void att_sim_row_fill(const att_sim_contest_t *contest, uint32_t strategy,
     row->descent_stop = contest->descent_stop;
     row->budget = contest->budget;
     row->calls_at_stop = quantile_of(contest, strategy, stop_of, 0, 0.5);
+    row->calls_at_settled = quantile_of(contest, strategy, settled_of, 0, 0.5);
     row->gap_at_descent_stop = geomean_of(contest, strategy, gap_at_stop);
     row->gap_final = geomean_of(contest, strategy, final_gap);
     row->gap_median = quantile_of(contest, strategy, final_gap, 0, 0.5);

@@ -17,6 +17,7 @@ typedef struct att_sim_row {
     uint32_t failed; /* runs in which the strategy failed; the first reason: */
     char why[200];
     double calls_at_stop;       /* median */
+    double calls_at_settled;    /* median */
     double gap_at_descent_stop; /* geometric mean of 1 + gap, minus 1 */
     double gap_final, gap_median, gap_p90, gap_p99, gap_worst; /* first: geometric mean */
     double calls_to[ATT_SIM_LEVELS];      /* median; INFINITY: most runs never */

@@ -171,6 +171,8 @@ static void take_stock(att_sim_job_t *job, att_optimizer_status_t *status)
     }
     if (o->stop == 0 && status->phase > ATT_PHASE_SEARCH)
         o->stop = now;
+    if (o->settled == 0 && status->phase == ATT_PHASE_SETTLED)
+        o->settled = now;
     note_gaps(job, now + 1);
 }
 

@@ -56,6 +56,7 @@ typedef struct att_sim_outcome {
     int status; /* 0, or -ATT_E... with the text: the strategy failed */
     char why[200];
     uint64_t stop;                    /* calls when the strategy had finished; 0: not within */
+    uint64_t settled;                 /* calls when the search had settled first; 0: not within */
     uint64_t reached[ATT_SIM_LEVELS]; /* first call after which the gap is small enough; 0 never */
     uint64_t stays[ATT_SIM_LEVELS];   /* the same, and it stays so to the end */
     float gaps[ATT_SIM_CHECKPOINTS];  /* at the checkpoints */

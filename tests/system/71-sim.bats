@@ -32,7 +32,7 @@ small() {
             (.gap_at_descent_stop | type == "number") and .gap_final_geomean >= 0 and
             .gap_final_worst >= .gap_final_p99 and .gap_final_p99 >= 0 and
             (.calls_to | keys == ["1", "10", "2", "5"]) and .regret >= 0 and
-            has("calls_at_stop_median") and .budget == 3 * .descent_stop)) and
+            has("calls_at_stop_median") and has("calls_at_settled_median") and .budget == 3 * .descent_stop)) and
            (.rows | map(.strategy) == ["coordinate_descent", "random:trials=12"]) and
            (.comparisons | length == 4) and
            (.comparisons | all(.p >= 0 and .p <= 1 and .a == "random:trials=12"))' out/rows.json ||

@@ -63,6 +63,7 @@ static void exhaustive_search_finds_the_optimum(void **state)
     assert_near(o.gap, o.collective_us / 1050 - 1, 1e-12);
     assert_false(o.kept_default);
     assert_true(o.stop > 32 * 3 && o.stop < 1000); /* a probe takes 3 calls at least */
+    assert_true(o.settled > o.stop && o.settled < 1000);
     assert_true(o.asks >= 3);
     /* NCCL's choice is 33 % off, so 10 % is reached later than call 1, and the levels in order. */
     assert_true(o.reached[0] > 13);
