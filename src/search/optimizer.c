@@ -7,7 +7,7 @@
 #include "search/instance.h"
 #include "search/kin.h"
 #include "search/playlist.h"
-#include "search/ranking.h"
+#include "search/race.h"
 #include "search/space.h"
 #include "search/study.h"
 #include "search/window.h"
@@ -246,7 +246,7 @@ static void begin_final(struct att_optimizer *o)
         keep_default(o, o->window.values, o->window.count, "no memory for the final");
         return;
     }
-    att_race_begin(o->race, &ranking, extra, 2);
+    att_race_begin(o->race, &ranking, extra, 2, o->study.calls);
     if (o->race->count == 2) /* the guard is the final of a single one */
         begin_guard(o, o->race->runners[1].setting);
     else if (o->race->count < 2 && fastest > 0)

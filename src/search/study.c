@@ -6,6 +6,7 @@ int att_study_begin(att_study_t *study, struct att_strategy_host *host, const ch
                     const att_space_t *space, uint64_t seed)
 {
     study->told = 0;
+    study->calls = 0;
     study->ranking = (att_ranking_t){0};
     int rc = att_search_begin(host, strategy, space, seed, &study->search, &study->why);
     if (rc == ATT_OK)
@@ -133,6 +134,7 @@ void att_study_ran(att_study_t *study, const att_play_t *play, const att_yardsti
     if (trial->calls == 0)
         trial->first_call = play->first;
     trial->calls += play->calls;
+    study->calls += play->calls;
     trial->collective_us += play->collective_us;
     att_outcome_t outcome;
     if (att_trial_ran(trial, play->samples_us, play->count, yardstick, &outcome) == ATT_TRIAL_TELL)

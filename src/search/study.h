@@ -38,6 +38,7 @@ typedef struct att_study {
     att_open_trial_t open[ATT_PLAN_ENTRIES];
     uint32_t open_count;
     uint32_t told;
+    uint32_t calls; /* of trials, in this search */
     att_ranking_t ranking;
 } att_study_t;
 

@@ -168,118 +168,6 @@ static void the_ranking_keeps_the_fastest_once(void **state)
         assert_true(ranking.entries[i - 1].score <= ranking.entries[i].score);
 }
 
-static void run_race(att_race_t *race, const double *us, uint32_t samples)
-{
-    att_playlist_t list = {.discard = 1};
-    att_race_list(race, &list);
-    for (uint32_t i = 0; i < list.count; i++) {
-        att_play_t *play = &list.plays[i];
-        for (uint32_t k = 0; k < play->calls - 1 && k < samples; k++)
-            play->samples_us[play->count++] = us[play->index];
-        att_race_ran(race, play);
-    }
-    att_race_judge(race);
-}
-
-/* Every runner's samples lie around two values, 25 apart; `share` of them at the lower one. */
-static void run_two_valued(att_race_t *race, const double *low_us, const double *share,
-                           uint64_t *random)
-{
-    att_playlist_t list = {.discard = 1};
-    att_race_list(race, &list);
-    for (uint32_t i = 0; i < list.count; i++) {
-        att_play_t *play = &list.plays[i];
-        for (uint32_t k = 0; k < play->calls - 1; k++) {
-            *random = *random * 6364136223846793005u + 1442695040888963407u;
-            double u = (double)(*random >> 33) / 2147483648.0;
-            play->samples_us[play->count++] =
-                low_us[play->index] + (u < share[play->index] ? 0 : 25) + u;
-        }
-        att_race_ran(race, play);
-    }
-    att_race_judge(race);
-}
-
-static void the_race_interleaves_and_prefers_few_channels(void **state)
-{
-    (void)state;
-    att_ranking_t ranking = {0};
-    att_race_t race;
-    for (uint16_t i = 1; i <= 6; i++)
-        att_ranking_add(&ranking, with_channels((uint16_t)(40 - i)), 0.7 + 0.001 * i);
-    att_race_begin(&race, &ranking,
-                   &(att_setting_t){.algorithm = -1, .protocol = -1, .transport = -1}, 1);
-    assert_int_equal(race.count, 1 + ATT_RACE_OF_PAIR);
-    att_playlist_t list = {.discard = 1};
-    att_race_list(&race, &list);
-    assert_int_equal(list.count, 15);
-    assert_int_not_equal(list.plays[0].index, list.plays[5].index);
-    race.lists = 0;
-    const double us[] = {100, 70, 70.2, 71, 76}; /* channels 39, 38, 37, 36 */
-    for (int lists = 0; lists < ATT_RACE_FIRST; lists++) {
-        assert_false(att_race_over(&race));
-        run_race(&race, us, 64);
-    }
-    assert_true(att_race_over(&race)); /* without noise nobody needs more */
-    assert_true(race.runners[0].out && race.runners[4].out);
-    assert_int_equal(race.runners[att_race_winner(&race)].setting.channels, 38);
-}
-
-/* Medians of such samples jump between the two values; the race still finds who takes less time,
- * and spends its samples on those that are close. */
-static void a_noisy_race_goes_on_among_the_close_ones(void **state)
-{
-    (void)state;
-    int right = 0;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
-        att_ranking_t ranking = {0};
-        att_race_t race;
-        uint64_t random = seed * 977;
-        for (uint16_t i = 1; i <= 3; i++)
-            att_ranking_add(&ranking, with_channels((uint16_t)(40 - i)), 0.7 + 0.001 * i);
-        att_race_begin(&race, &ranking, NULL, 0);
-        const double low_us[] = {110, 70, 70, 70}, share[] = {0.5, 0.3, 0.6, 0.3};
-        while (!att_race_over(&race))
-            run_two_valued(&race, low_us, share, &random);
-        right += race.runners[att_race_winner(&race)].setting.channels == 38;
-        assert_true(race.runners[0].out);
-    }
-    assert_in_range(right, 36, 40);
-}
-
-/* The machine takes twice as long in every other pair of lists: within a list all are slowed alike.
- */
-static void a_change_of_pace_between_lists_spoils_nothing(void **state)
-{
-    (void)state;
-    att_ranking_t ranking = {0};
-    att_race_t race;
-    for (uint16_t i = 1; i <= 2; i++)
-        att_ranking_add(&ranking, with_channels((uint16_t)(40 - i)), 0.7 + 0.001 * i);
-    att_race_begin(&race, &ranking, NULL, 0);
-    const double fast[] = {100, 72, 70}, slow[] = {200, 144, 140};
-    for (int list = 0; !att_race_over(&race); list++)
-        run_race(&race, list / 2 % 2 ? slow : fast, 64);
-    assert_int_equal(race.lists, ATT_RACE_FIRST);
-    assert_true(race.runners[0].out && race.runners[1].out);
-    assert_int_equal(att_race_winner(&race), 2);
-}
-
-static void a_race_that_loses_samples_ends(void **state)
-{
-    (void)state;
-    att_ranking_t ranking = {0};
-    att_race_t race;
-    att_ranking_add(&ranking, with_channels(1), 0.7);
-    att_ranking_add(&ranking, with_channels(2), 0.71);
-    att_race_begin(&race, &ranking, NULL, 0);
-    int lists = 0;
-    for (; !att_race_over(&race); lists++)
-        run_race(&race, (double[]){100, 70, 60}, 0);
-    assert_int_equal(lists, ATT_RACE_LISTS);
-    assert_int_equal(att_race_winner(&race), 0);
-}
-
 static att_verdict_t compare(const double *gains, uint32_t count, att_comparison_t *c)
 {
     *c = (att_comparison_t){0};
@@ -373,10 +261,6 @@ int main(void)
         cmocka_unit_test(trials_go_on_or_end),
         cmocka_unit_test(lost_samples_are_asked_for_once),
         cmocka_unit_test(the_ranking_keeps_the_fastest_once),
-        cmocka_unit_test(the_race_interleaves_and_prefers_few_channels),
-        cmocka_unit_test(a_noisy_race_goes_on_among_the_close_ones),
-        cmocka_unit_test(a_change_of_pace_between_lists_spoils_nothing),
-        cmocka_unit_test(a_race_that_loses_samples_ends),
         cmocka_unit_test(comparisons),
         cmocka_unit_test(guard_blocks_alternate),
         cmocka_unit_test(drift_needs_three_windows),
