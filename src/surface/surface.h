@@ -24,7 +24,7 @@
 
 #define ATT_SURFACE_LOADS     4
 #define ATT_SURFACE_TASKS     64
-#define ATT_SURFACE_SUBSPACES (ATT_PAIR_COUNT * (ATT_TRANSPORT_COUNT + 1))
+#define ATT_SURFACE_SUBSPACES (ATT_PAIR_COUNT * (ATT_TRANSPORT_COUNT + 1) * 2)
 /* Largest file, and largest text in a compressed one. */
 #define ATT_SURFACE_BYTES_MAX (32u << 20)
 
@@ -106,8 +106,8 @@ double att_surface_duration_us(const struct att_surface *surface, int collective
 /* What strategies may search: one subspace per pair (modelled with `all_knobs`, or recorded so: per
  * pair and transport), sorted by prior_us. Without `all_knobs` a modelled surface leaves out what
  * stock NCCL cannot set per call, threads and transport. Recorded: the hull of the recorded values,
- * with their greatest common step. Returns the count (0: the task is not there); `subspaces` has
- * room for ATT_SURFACE_SUBSPACES. */
+ * with their greatest common step; settings that keep the threads are a subspace of their own.
+ * Returns the count (0: the task is not there); `subspaces` has room for ATT_SURFACE_SUBSPACES. */
 uint32_t att_surface_space(const struct att_surface *surface, int collective, uint64_t bytes,
                            int all_knobs, att_subspace_t *subspaces);
 /* Recorded: the recorded setting that answers for `setting`, of the same algorithm, protocol and

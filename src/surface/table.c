@@ -3,6 +3,7 @@
 #include "base/names.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,19 +311,29 @@ static int by_prior(const void *a, const void *b)
         return x->prior_us < y->prior_us ? -1 : 1;
     int order = by_value(x->algorithm, y->algorithm);
     order = order != 0 ? order : by_value(x->protocol, y->protocol);
-    return order != 0 ? order : by_value(x->transport, y->transport);
+    order = order != 0 ? order : by_value(x->transport, y->transport);
+    return order != 0 ? order : by_value(x->threads_max, y->threads_max);
 }
 
-/* The hulls of points [from, to), which are of one subspace. */
-static att_subspace_t subspace_of(const att_table_task_t *task, size_t from, size_t to)
+/* The hulls of those of the points [from, to), all of one algorithm, protocol and transport, whose
+ * threads are kept, or are numbers: a live search has a subspace for NCCL's own and others for
+ * communicators with other threads, too. The number of points is in *count. */
+static att_subspace_t subspace_of(const att_table_task_t *task, size_t from, size_t to, bool kept,
+                                  size_t *count)
 {
     hull_t channels = {0}, threads = {0}, chunks = {0};
+    *count = 0;
     for (size_t i = from; i < to; i++) {
+        if ((task->points[i].setting.threads == 0) != kept)
+            continue;
         widen(&channels, task->points[i].setting.channels);
         widen(&threads, task->points[i].setting.threads);
         widen(&chunks, task->points[i].setting.chunk_bytes);
+        ++*count;
     }
     for (size_t i = from; i < to; i++) {
+        if ((task->points[i].setting.threads == 0) != kept)
+            continue;
         refine(&channels, task->points[i].setting.channels);
         refine(&threads, task->points[i].setting.threads);
         refine(&chunks, task->points[i].setting.chunk_bytes);
@@ -351,8 +362,12 @@ uint32_t att_table_space(const att_table_task_t *task, att_subspace_t *subspaces
         for (to = from + 1; to < task->count &&
                             same_subspace(task->points[from].setting, task->points[to].setting);)
             to++;
-        if (task->points[from].setting.algorithm != ATT_ALGORITHM_KEEP)
-            subspaces[count++] = subspace_of(task, from, to);
+        for (int kept = 1; kept >= 0; kept--) {
+            size_t points;
+            subspaces[count] = subspace_of(task, from, to, kept != 0, &points);
+            if (points > 0 && task->points[from].setting.algorithm != ATT_ALGORITHM_KEEP)
+                count++;
+        }
     }
     qsort(subspaces, count, sizeof *subspaces, by_prior);
     return count;

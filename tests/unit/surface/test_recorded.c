@@ -183,6 +183,34 @@ static void csv_answers(void **state)
     "collective,ranks,bytes,algorithm,protocol,transport,channels,threads,chunk,time_us\n"
 #define ROW "allreduce,4,1048576,ring,simple,p2p,8,256,16384,"
 
+/* NCCL's own threads are no number of the threads' axis: without a subspace of their own no strategy
+ * would ever try them. */
+static void kept_threads_are_a_subspace(void **state)
+{
+    static const char text[] = HEADER "allreduce,4,1048576,ring,simple,keep,8,keep,16384,20\n"
+                                      "allreduce,4,1048576,ring,simple,keep,4,128,16384,30\n"
+                                      "allreduce,4,1048576,ring,simple,keep,4,256,16384,30\n"
+                                      "allreduce,4,1048576,ring,simple,keep,6,keep,32768,25\n"
+                                      "allreduce,4,1048576,ring,ll,keep,8,256,16384,40\n";
+    struct att_surface *surface = NULL;
+    att_error_t error = {""};
+    if (att_surface_parse(text, strlen(text), &surface, &error) != ATT_OK)
+        fail_msg("%s", error.text);
+    att_subspace_t s[ATT_SURFACE_SUBSPACES];
+    assert_int_equal(att_surface_space(surface, AR, MIB, 0, s), 3);
+    assert_int_equal(s[0].protocol, ATT_PROTOCOL_LL);
+    assert_int_equal(s[0].threads_min, 256);
+    assert_int_equal(s[1].protocol, ATT_PROTOCOL_SIMPLE);
+    assert_int_equal(s[1].threads_max, 0);
+    assert_int_equal(s[1].channels_min, 6);
+    assert_int_equal(s[1].chunk_max, 32768);
+    assert_int_equal(s[2].threads_min, 128);
+    assert_int_equal(s[2].threads_max, 256);
+    assert_int_equal(s[2].threads_step, 128);
+    assert_int_equal(s[2].channels_max, 4);
+    att_surface_close(surface);
+}
+
 static void bad_csv_gets_one_clear_line(void **state)
 {
     static const struct {
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(between_recorded_settings_the_nearest_answers),
         cmocka_unit_test(space_is_the_hull),
         cmocka_unit_test(csv_answers),
+        cmocka_unit_test(kept_threads_are_a_subspace),
         cmocka_unit_test(bad_csv_gets_one_clear_line),
         cmocka_unit_test(bad_t4_gets_one_clear_line),
         cmocka_unit_test(units_are_converted),
