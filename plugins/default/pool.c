@@ -29,7 +29,9 @@ static place_t place_of(const att_subspace_t *u, int subspace, const att_setting
                      .subspace = (int16_t)subspace,
                      .algorithm = x->algorithm,
                      .protocol = x->protocol,
-                     .kept = u->chunk_max > 0 && x->chunk_bytes == 0};
+                     .transport = u->transport,
+                     .kept = u->chunk_max > 0 && x->chunk_bytes == 0,
+                     .full = x->channels > 0 && x->channels == u->channels_max};
 }
 
 uint16_t pool_channels(const att_space_t *space, const att_subspace_t *u)

@@ -18,6 +18,7 @@
 #define SLOPE_ORIGIN  3.0
 #define RIPPLE        0.10
 #define RIPPLE_LONG   0.15
+#define FULL          0.15 /* with all channels: no block of the device is left for anything else */
 #define CHUNK         0.15
 #define CHUNK_LONG    3.0
 #define OWN           0.15 /* of one subspace alone: channels, chunk, both, threads */
@@ -26,6 +27,7 @@
 #define BOTH_CHANNELS 1.5
 #define BOTH_CHUNK    3.0
 #define THREADS_LONG  1.5
+#define TWIN          0.6 /* correlation of NCCL's own threads with other numbers */
 #define FINE          0.05
 #define FINE_CHANNELS 0.3
 #define FINE_CHUNK    0.7
@@ -75,13 +77,17 @@ static double covariance(const place_t *a, const place_t *b)
                square(SLOPE) * (a->channels - SLOPE_ORIGIN) * (b->channels - SLOPE_ORIGIN);
     if (fabs(channels) < 4 * RIPPLE_LONG)
         k += square(RIPPLE) * alike(channels, RIPPLE_LONG);
+    if (a->full && b->full)
+        k += square(FULL);
     if (a->algorithm == b->algorithm)
         k += square(ALGORITHM);
     if (a->protocol == b->protocol)
         k += square(PROTOCOL) + square(CHUNK) * alike(chunk, CHUNK_LONG) * kept;
-    if (a->subspace != b->subspace)
+    if (a->algorithm != b->algorithm || a->protocol != b->protocol || a->transport != b->transport)
         return k;
-    double threads = a->threads == b->threads ? 1 : alike(a->threads - b->threads, THREADS_LONG);
+    double threads = a->threads == b->threads             ? 1
+                     : a->threads == 0 || b->threads == 0 ? TWIN
+                                                          : alike(a->threads - b->threads, THREADS_LONG);
     k += square(SUBSPACE) +
          square(OWN) * (alike(channels, OWN_CHANNELS) + alike(chunk, OWN_CHUNK) * kept + threads +
                         alike(channels, BOTH_CHANNELS) * alike(chunk, BOTH_CHUNK) * kept * threads);

@@ -24,8 +24,9 @@
 typedef struct place {
     float channels, threads, chunk; /* octaves (log2); 0 where the whole subspace keeps the knob */
     int16_t subspace;
-    int8_t algorithm, protocol;
+    int8_t algorithm, protocol, transport;
     int8_t kept; /* the chunk is NCCL's own; `chunk` is only its likely place */
+    int8_t full; /* all channels that there may be */
 } place_t;
 
 typedef struct row {
