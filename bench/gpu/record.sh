@@ -16,7 +16,7 @@
 # ATTUNE_BUILD      build folder, build/gpu by default
 # OUT               where the surfaces go, build/record by default
 # BUDGET            seconds for everything (540); a tenth of it is left for the start
-# THREADS           threads a block besides NCCL's own, as a list (256,512); "none" for no others
+# THREADS           threads a block besides NCCL's own, as a list (128,256); "none" for no others
 # CARRY             folder with libraries that the machine lacks (.carry/root)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -61,9 +61,9 @@ else
     # The product that AutoCCL's figure 9 runs beside its collectives (m, n, k).
     gemm=(--gemm "3456,3456,128,bfloat16")
     gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
-    name=(--prefix "${PREFIX:-h200-4-full}" --device "${gpu:-unknown GPU}"
+    name=(--prefix "${PREFIX:-h200-4}" --device "${gpu:-unknown GPU}"
         --description "four ranks on one GPU")
-    [ "${THREADS:-256,512}" = none ] || threads=(--threads-list "${THREADS:-256,512}")
+    [ "${THREADS:-128,256}" = none ] || threads=(--threads-list "${THREADS:-128,256}")
     collectives=allreduce,allgather,reducescatter
 fi
 
