@@ -21,7 +21,7 @@
 #define FULL          0.15 /* with all channels: no block of the device is left for anything else */
 #define CHUNK         0.15
 #define CHUNK_LONG    3.0
-#define OWN           0.15 /* of one subspace alone: channels, chunk, both, threads */
+#define OWN           0.12 /* of one subspace alone: channels, chunk, both, threads */
 #define OWN_CHANNELS  2.0
 #define OWN_CHUNK     2.5
 #define BOTH_CHANNELS 1.5
