@@ -11,7 +11,7 @@ void att_comparison_add(att_comparison_t *comparison, double reference_us, doubl
         comparison->gains[comparison->count++] = log(reference_us / challenger_us);
 }
 
-att_verdict_t att_comparison_look(att_comparison_t *c)
+att_verdict_t att_comparison_look(att_comparison_t *c, double worth)
 {
     bool last = ++c->lists == ATT_COMPARISON_LISTS;
     c->median = expm1(att_median(c->gains, c->count));
@@ -22,7 +22,9 @@ att_verdict_t att_comparison_look(att_comparison_t *c)
     c->looks++;
     if (c->lower > 0 && c->median > ATT_COMPARISON_LEAST)
         return ATT_VERDICT_WIN;
-    if (c->upper < (c->looks > ATT_COMPARISON_PLAIN ? ATT_COMPARISON_WORTH : ATT_COMPARISON_LEAST))
+    double error = (c->upper - c->lower) / ATT_COMPARISON_ERRORS;
+    if (c->upper < ATT_COMPARISON_LEAST ||
+        (isfinite(error) && att_expected_gain(c->median, error) < worth))
         return ATT_VERDICT_NONE;
     if (c->looks < ATT_COMPARISON_LOOKS && !last)
         return ATT_VERDICT_OPEN;

@@ -7,22 +7,23 @@
  * median gain is above 0 and the median gain is above ATT_COMPARISON_LEAST. The bound is the one of
  * statistics.h. The comparison is decided at 7, 14, 28, ... pairs, up to ATT_COMPARISON_LOOKS
  * times: what is plain costs seven pairs, and what is close beside much noise gets the pairs that
- * it takes. Each look uses the level 5 % / looks (Bonferroni): over all looks together a setting
- * that is no better is kept in at most 5 % of all comparisons.
+ * it takes. It is given up before when what is lost by that, on average over what the gain may be,
+ * is less than the caller says more pairs are worth. Each look uses the level 5 % / looks
+ * (Bonferroni): over all looks together a setting that is no better is kept in at most 5 % of all
+ * comparisons.
  */
 #ifndef ATT_SEARCH_COMPARISON_H
 #define ATT_SEARCH_COMPARISON_H
 
 #include <stdint.h>
 
-#define ATT_COMPARISON_LOOKS 6
-#define ATT_COMPARISON_LEVEL (0.05 / ATT_COMPARISON_LOOKS)
-#define ATT_COMPARISON_FIRST 7u /* pairs of the first look; each look takes twice as many */
-#define ATT_COMPARISON_LISTS 48 /* lists of pairs before it is decided with what came back */
-#define ATT_COMPARISON_ROOM  (ATT_COMPARISON_FIRST << (ATT_COMPARISON_LOOKS - 1))
-#define ATT_COMPARISON_LEAST 0.005 /* relative gain below which a switch is not worth it */
-#define ATT_COMPARISON_WORTH 0.02  /* a gain that cannot be larger is not worth pairs beyond ... */
-#define ATT_COMPARISON_PLAIN 3     /* ... this look */
+#define ATT_COMPARISON_LOOKS  6
+#define ATT_COMPARISON_LEVEL  (0.05 / ATT_COMPARISON_LOOKS)
+#define ATT_COMPARISON_FIRST  7u /* pairs of the first look; each look takes twice as many */
+#define ATT_COMPARISON_LISTS  48 /* lists of pairs before it is decided with what came back */
+#define ATT_COMPARISON_ROOM   (ATT_COMPARISON_FIRST << (ATT_COMPARISON_LOOKS - 1))
+#define ATT_COMPARISON_LEAST  0.005       /* relative gain below which a switch is not worth it */
+#define ATT_COMPARISON_ERRORS (2 * 2.394) /* standard errors between the bounds, normal noise */
 
 typedef enum att_verdict {
     ATT_VERDICT_OPEN = 0, /* more pairs needed */
@@ -40,7 +41,7 @@ typedef struct att_comparison {
 } att_comparison_t;
 
 void att_comparison_add(att_comparison_t *comparison, double reference_us, double challenger_us);
-/* A list of pairs has ended. */
-att_verdict_t att_comparison_look(att_comparison_t *comparison);
+/* A list of pairs has ended. `worth`: the expected gain below which it is given up. */
+att_verdict_t att_comparison_look(att_comparison_t *comparison, double worth);
 
 #endif

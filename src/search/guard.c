@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-void att_guard_begin(att_guard_t *guard, att_setting_t winner)
+void att_guard_begin(att_guard_t *guard, att_setting_t winner, uint32_t spent)
 {
-    *guard = (att_guard_t){0};
+    *guard = (att_guard_t){.spent = spent > ATT_GUARD_SPENT ? spent : ATT_GUARD_SPENT};
     guard->sides[0].setting = ATT_SETTING_KEEP;
     guard->sides[1].setting = winner;
 }
@@ -42,7 +42,8 @@ att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list)
         }
         att_comparison_add(&guard->comparison, us[0], us[1]);
     }
-    return att_comparison_look(&guard->comparison);
+    uint32_t calls = guard->sides[0].calls + guard->sides[1].calls;
+    return att_comparison_look(&guard->comparison, ATT_GUARD_WORTH * calls / guard->spent);
 }
 
 void att_guard_text(const att_guard_t *guard, att_verdict_t verdict, char *text, size_t size)

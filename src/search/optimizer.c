@@ -214,11 +214,11 @@ static void fail(struct att_optimizer *o)
     o->status.baseline_samples = o->status.tuned_samples = o->window.count;
 }
 
-static void begin_guard(struct att_optimizer *o, att_setting_t winner)
+static void begin_guard(struct att_optimizer *o, att_setting_t winner, uint32_t calls_before)
 {
     o->phase = ATT_PHASE_GUARD;
     o->status.best = winner;
-    att_guard_begin(&o->guard, winner);
+    att_guard_begin(&o->guard, winner, calls_before);
 }
 
 static void end_race(struct att_optimizer *o)
@@ -248,7 +248,7 @@ static void begin_final(struct att_optimizer *o)
     }
     att_race_begin(o->race, &ranking, extra, 2, o->study.calls);
     if (o->race->count == 2) /* the guard is the final of a single one */
-        begin_guard(o, o->race->runners[1].setting);
+        begin_guard(o, o->race->runners[1].setting, o->study.calls);
     else if (o->race->count < 2 && fastest > 0)
         keep_default(o, o->window.values, o->window.count,
                      "the fastest of %u settings tried is %.1f %% slower", told,
@@ -270,7 +270,7 @@ static void decide_race(struct att_optimizer *o)
     uint32_t winner = att_race_winner(race);
     const att_runner_t *keep = &race->runners[0];
     if (winner > 0)
-        begin_guard(o, race->runners[winner].setting);
+        begin_guard(o, race->runners[winner].setting, o->study.calls + race->calls);
     else
         keep_default(o, keep->samples_us, keep->count, "%s",
                      keep->count < ATT_RACE_LEAST
@@ -376,7 +376,7 @@ static void follow(struct att_optimizer *o)
         att_kin_choose(&o->kin, o->space, &o->study, att_window_median(&o->window));
     o->status.followed = choice == ATT_KIN_KEEP;
     if (choice == ATT_KIN_TRY)
-        begin_guard(o, o->kin.setting);
+        begin_guard(o, o->kin.setting, 0);
     else if (choice == ATT_KIN_KEEP)
         keep_default(o, o->window.values, o->window.count,
                      "a task of the same kind found nothing faster");

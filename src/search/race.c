@@ -78,15 +78,6 @@ static double variance_of(const att_race_t *race, const att_runner_t *best)
     return freedom > 0 ? squares / freedom : INFINITY;
 }
 
-/* E max(-d, 0) of a normal d. */
-static double loss_without(double mean, double error)
-{
-    if (!(error > 0))
-        return mean < 0 ? -mean : 0;
-    double t = mean / error;
-    return error * (exp(-0.5 * t * t) / sqrt(2 * M_PI) - t * 0.5 * erfc(t * M_SQRT1_2));
-}
-
 void att_race_judge(att_race_t *race)
 {
     uint32_t rounds = 0;
@@ -104,7 +95,7 @@ void att_race_judge(att_race_t *race)
         att_runner_t *r = &race->runners[i];
         behind_t b = behind(race, r, best);
         if (r != best && b.rounds >= ATT_RACE_FIRST &&
-            loss_without(b.mean, sqrt(variance / b.rounds)) <= worth)
+            att_expected_gain(-b.mean, sqrt(variance / b.rounds)) <= worth)
             r->out = true;
     }
 }

@@ -81,6 +81,14 @@ double att_relative_spread(const double *values, uint32_t count)
     return 1.4826 * middle(copy, count) / center;
 }
 
+double att_expected_gain(double mean, double error)
+{
+    if (!(error > 0))
+        return mean > 0 ? mean : 0;
+    double t = mean / error;
+    return error * (exp(-0.5 * t * t) / sqrt(2 * M_PI) + t * 0.5 * erfc(-t * M_SQRT1_2));
+}
+
 uint32_t att_sign_rank(uint32_t n, double level)
 {
     /* Walk the binomial distribution from below; in logarithms, as 2^-n underflows early. */

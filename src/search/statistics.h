@@ -20,6 +20,9 @@ double att_stddev(const double *values, uint32_t count);
  * coefficient of variation for normal noise and hardly moves for outliers. 0 below three values. */
 double att_relative_spread(const double *values, uint32_t count);
 
+/* E max(x, 0) of a normal x: what may still be gained by what promises `mean` within `error`. */
+double att_expected_gain(double mean, double error);
+
 /*
  * One-sided confidence bound for the median by order statistics (the inverted sign test).
  *

@@ -168,32 +168,83 @@ static void the_ranking_keeps_the_fastest_once(void **state)
         assert_true(ranking.entries[i - 1].score <= ranking.entries[i].score);
 }
 
-static att_verdict_t compare(const double *gains, uint32_t count, att_comparison_t *c)
+static double noisy(double us, uint64_t *random)
+{
+    double sum = 0; /* of twelve draws: near normal, variance 1 */
+    for (int i = 0; i < 12; i++) {
+        *random = *random * 6364136223846793005u + 1442695040888963407u;
+        sum += (double)(*random >> 33) / 2147483648.0;
+    }
+    return us * (1 + 0.07 * (sum - 6));
+}
+
+static att_verdict_t compare(const double *gains, uint32_t count, double worth, att_comparison_t *c)
 {
     *c = (att_comparison_t){0};
     for (uint32_t i = 0; i < count; i++)
         att_comparison_add(c, 100 * exp(gains[i]), 100);
-    return att_comparison_look(c);
+    return att_comparison_look(c, worth);
 }
 
 static void comparisons(void **state)
 {
     (void)state;
     att_comparison_t c;
-    assert_int_equal(compare((double[]){.2, .21, .19, .2, .22, .18, .2}, 7, &c), ATT_VERDICT_WIN);
+    assert_int_equal(compare((double[]){.2, .21, .19, .2, .22, .18, .2}, 7, 0, &c),
+                     ATT_VERDICT_WIN);
     assert_float_equal(c.median, expm1(.2), 1e-9);
     assert_float_equal(c.lower, expm1(.18), 1e-9);
     /* one of seven lost: not yet */
-    assert_int_equal(compare((double[]){.2, .21, .19, -.01, .22, .18, .2}, 7, &c),
+    assert_int_equal(compare((double[]){.2, .21, .19, -.01, .22, .18, .2}, 7, 0, &c),
                      ATT_VERDICT_OPEN);
+    assert_int_equal(compare((double[]){.2, .21, .19, -.01, .22, .18, .2}, 7, .3, &c),
+                     ATT_VERDICT_NONE); /* nor worth more pairs */
+    assert_int_equal(compare((double[]){.2, .21, .19, .2, .22, .18, .2}, 7, .3, &c),
+                     ATT_VERDICT_WIN);
+    assert_int_equal(compare((double[]){-.1, .1, -.1, .1, -.1, .1, 0}, 7, .005, &c),
+                     ATT_VERDICT_OPEN); /* what is unknown may be a gain */
     /* all won, but by less than it takes */
-    assert_int_equal(compare((double[]){.001, .002, .003, .001, .002, .003, .001}, 7, &c),
+    assert_int_equal(compare((double[]){.001, .002, .003, .001, .002, .003, .001}, 7, 0, &c),
                      ATT_VERDICT_NONE);
-    assert_int_equal(compare((double[]){-.2, -.1, -.1, -.2, -.1, -.1, -.3}, 7, &c),
+    assert_int_equal(compare((double[]){-.2, -.1, -.1, -.2, -.1, -.1, -.3}, 7, 0, &c),
                      ATT_VERDICT_NONE);
     assert_true(c.upper < 0);
     c = (att_comparison_t){.lists = ATT_COMPARISON_LISTS - 1};
-    assert_int_equal(att_comparison_look(&c), ATT_VERDICT_BLIND);
+    assert_int_equal(att_comparison_look(&c, 1), ATT_VERDICT_BLIND);
+}
+
+/* At 7 % noise: a large gain is seen at once, and that there is none costs no more than the search.
+ */
+static void a_guard_ends(void **state)
+{
+    (void)state;
+    const double gains[] = {0, 0.25};
+    for (int k = 0; k < 2; k++) {
+        double calls = 0;
+        int wins = 0;
+        uint64_t random = 4;
+        for (int run = 0; run < 40; run++) {
+            att_guard_t guard;
+            att_verdict_t verdict;
+            att_guard_begin(&guard, with_channels(4), 800);
+            do {
+                att_playlist_t list = {.discard = 1};
+                att_guard_list(&guard, &list);
+                for (uint32_t i = 0; i < list.count; i++) {
+                    att_play_t *play = &list.plays[i];
+                    play->count = ATT_GUARD_BLOCK;
+                    for (uint32_t n = 0; n < ATT_GUARD_BLOCK; n++)
+                        play->samples_us[n] =
+                            noisy(play->index == 1 ? 100 / (1 + gains[k]) : 100, &random);
+                }
+                verdict = att_guard_ran(&guard, &list);
+            } while (verdict == ATT_VERDICT_OPEN);
+            wins += verdict == ATT_VERDICT_WIN;
+            calls += (guard.sides[0].calls + guard.sides[1].calls) / 40.0;
+        }
+        assert_in_range(wins, k == 0 ? 0 : 40, k == 0 ? 4 : 40);
+        assert_true(calls <= (k == 0 ? 800 : 100));
+    }
 }
 
 static void guard_blocks_alternate(void **state)
@@ -201,7 +252,7 @@ static void guard_blocks_alternate(void **state)
     (void)state;
     att_guard_t guard;
     att_playlist_t list = {.discard = 1};
-    att_guard_begin(&guard, with_channels(4));
+    att_guard_begin(&guard, with_channels(4), 800);
     att_guard_list(&guard, &list);
     assert_int_equal(list.count, 14);
     const uint32_t sides[] = {0, 1, 1, 0, 0, 1, 1, 0};
@@ -263,6 +314,7 @@ int main(void)
         cmocka_unit_test(the_ranking_keeps_the_fastest_once),
         cmocka_unit_test(comparisons),
         cmocka_unit_test(guard_blocks_alternate),
+        cmocka_unit_test(a_guard_ends),
         cmocka_unit_test(drift_needs_three_windows),
         cmocka_unit_test(drift_sees_both_directions_and_holds_back),
     };

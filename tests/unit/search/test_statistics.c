@@ -78,6 +78,17 @@ static void bound_holds_its_level(void **state)
     assert_int_equal(wrong, 11); /* 1 + 10 of 1024: P(B <= 1) = 1.07 % */
 }
 
+static void expected_gains(void **state)
+{
+    (void)state;
+    assert_float_equal(att_expected_gain(0, 2), 2 * 0.39894228, 1e-7);
+    assert_float_equal(att_expected_gain(1, 1), 1.08331547, 1e-7); /* phi(1) + Phi(1) */
+    assert_float_equal(att_expected_gain(-1, 1), 0.08331547, 1e-7);
+    assert_float_equal(att_expected_gain(3, 0), 3, 0);
+    assert_float_equal(att_expected_gain(-3, 0), 0, 0);
+    assert_true(isinf(att_expected_gain(-3, INFINITY)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +98,7 @@ int main(void)
         cmocka_unit_test(sign_ranks),
         cmocka_unit_test(bounds_are_order_statistics),
         cmocka_unit_test(bound_holds_its_level),
+        cmocka_unit_test(expected_gains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
