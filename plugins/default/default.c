@@ -29,8 +29,8 @@
 #define FORGET        0.1  /* weight of the latest baseline */
 #define JUMP          5.0  /* standard errors of the baseline: the job has changed */
 #define OVERHEAD      1.0  /* calls of a trial that give no sample */
-#define PATIENCE      3.0  /* 0: only calls count, 1: time; more: a slow trial has to promise more */
-#define DREAD         3.0  /* an unknown setting is expected to be slower than likely */
+#define PATIENCE      3.3  /* 0: only calls count, 1: time; more: a slow trial has to promise more */
+#define DREAD         2.5  /* an unknown setting is expected to be slower than likely */
 #define SURE          1.0  /* standard deviations by which a doubtful one must be better */
 #define BELOW         0.25 /* octaves about NCCL's channels in which subspaces are opened */
 #define ABOVE         1.0
