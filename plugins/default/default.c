@@ -10,6 +10,8 @@
  *      J. Global Optimization 34, 2006), less for time that a slow setting costs, for as many
  *      samples as pay off: one where nothing is known, more where the decision is close, again
  *      where the best is doubtful. Several settings at once, each as if the others were known.
+ *      A long stay in one subspace is interrupted by a look at what another one promises, with less
+ *      fear of slow settings: one unlucky trial must not hide the better side of a ridge.
  *   4. Refine: neighbours of the best one become candidates, from an octave away to one step.
  *   5. Stop when no trial promises more than `stop`, or after `budget` trials.
  */
@@ -21,18 +23,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FIRST_NOISE   0.04 /* relative, of one sample, until it is known */
-#define NOISE_WEIGHT  4.0  /* degrees of freedom that this guess is worth */
-#define NOISE_CHANGED 1.6  /* begin again when the estimate is off by this factor */
-#define BEND          0.10 /* above the best: clearly slow */
-#define OUTLIER       4.0  /* standard deviations above the fastest sample of a trial */
-#define FORGET        0.1  /* weight of the latest baseline */
-#define JUMP          5.0  /* standard errors of the baseline: the job has changed */
-#define OVERHEAD      1.0  /* calls of a trial that give no sample */
-#define PATIENCE      3.3  /* 0: only calls count, 1: time; more: a slow trial has to promise more */
-#define DREAD         2.5  /* an unknown setting is expected to be slower than likely */
-#define SURE          1.0  /* standard deviations by which a doubtful one must be better */
-#define BELOW         0.25 /* octaves about NCCL's channels in which subspaces are opened */
+#define FIRST_NOISE   0.04  /* relative, of one sample, until it is known */
+#define NOISE_WEIGHT  4.0   /* degrees of freedom that this guess is worth */
+#define NOISE_CHANGED 1.6   /* begin again when the estimate is off by this factor */
+#define BEND          0.10  /* above the best: clearly slow */
+#define OUTLIER       4.0   /* standard deviations above the fastest sample of a trial */
+#define FORGET        0.1   /* weight of the latest baseline */
+#define JUMP          5.0   /* standard errors of the baseline: the job has changed */
+#define OVERHEAD      1.0   /* calls of a trial that give no sample */
+#define PATIENCE      3.0   /* 0: only calls count, 1: time; more: a slow one has to promise more */
+#define GROWTH        0.10  /* of patience, for each trial beyond ... */
+#define YOUNG         30    /* ... these: what is still to be found becomes less; ... */
+#define MOST          6.0   /* ... up to this, or the other side of a valley is never seen */
+#define STAY          20    /* trials in the best one's subspace before a look at the others */
+#define CURIOSITY     3.0   /* patience at such a look */
+#define LURE          0.006 /* what it has to promise at least, relative */
+#define DREAD         2.0   /* an unknown setting is expected to be slower than likely */
+#define SURE          1.0   /* standard deviations by which a doubtful one must be better */
+#define BELOW         0.25  /* octaves about NCCL's channels in which subspaces are opened */
 #define ABOVE         1.0
 #define ANCHOR        2   /* samples that NCCL's choice is worth as a trial of its likely knobs */
 #define LEAST         70  /* trials before a search ends by itself */
@@ -68,6 +76,7 @@ typedef struct search {
     double reference;        /* log of the baseline, slow; NAN before the first */
     double fastest;          /* smallest y told; 0 is NCCL's choice */
     int best;                /* candidate, -1 none */
+    int stay;                /* trials in a row in the best one's subspace */
     int anchors;             /* rows that are no trials */
 } search_t;
 
@@ -185,18 +194,21 @@ static double improvement(double gain, double deviation)
     return gain * 0.5 * erfc(-t * M_SQRT1_2) + deviation * 0.3989422804 * exp(-0.5 * t * t);
 }
 
-static choice_t choose(const search_t *s)
+/* Of all candidates, or of those outside of a subspace (-1: none). */
+static choice_t choose(const search_t *s, double patience, int outside)
 {
     const surrogate_t *g = s->surrogate;
     double target = s->best >= 0 ? g->mean[s->best] : 0, most = 0;
     choice_t choice = {.candidate = -1};
     for (int m = 0; m < g->count; m++) {
+        if (g->places[m].subspace == outside)
+            continue;
         double better = improvement(target - g->mean[m], sqrt(g->variance[m]));
         if (better <= 0)
             continue;
         /* Time that the trial is expected to take, in calls of the best. */
         double slow = exp(g->mean[m] + DREAD * g->variance[m] - target);
-        double pace = 1 / pow(slow, PATIENCE);
+        double pace = 1 / pow(slow, patience);
         for (int k = 0; k < SAMPLE_COUNTS; k++) {
             double left = g->noise / sample_counts[k];
             double gain = better * (1 - sqrt(left / (g->variance[m] + left)));
@@ -210,6 +222,25 @@ static choice_t choose(const search_t *s)
             }
         }
     }
+    return choice;
+}
+
+/* The next one to be asked for. */
+static choice_t next(search_t *s)
+{
+    double patience = fmin(PATIENCE + GROWTH * fmax(s->surrogate->row_count - YOUNG, 0), MOST);
+    choice_t choice = choose(s, patience, -1);
+    if (s->best < 0 || choice.candidate < 0)
+        return choice;
+    const place_t *places = s->surrogate->places;
+    int home = places[s->best].subspace;
+    if (s->stay >= STAY) {
+        choice_t look = choose(s, CURIOSITY, home);
+        s->stay = 0;
+        if (look.candidate >= 0 && look.gain > LURE)
+            choice = look;
+    }
+    s->stay = places[choice.candidate].subspace == home ? s->stay + 1 : 0;
     return choice;
 }
 
@@ -248,7 +279,7 @@ static int ask(void *state, att_setting_t *settings, uint32_t max, uint32_t *cou
         return ATT_STRATEGY_OK;
     }
     while (*count < max && *count < s->batch) {
-        choice_t choice = choose(s);
+        choice_t choice = next(s);
         if (*count == 0 && choice.gain < s->stop && s->surrogate->row_count >= LEAST)
             break;
         if (!emit(s, choice.candidate, choice.samples, settings, count))
