@@ -362,11 +362,12 @@ uint32_t att_table_space(const att_table_task_t *task, att_subspace_t *subspaces
         for (to = from + 1; to < task->count &&
                             same_subspace(task->points[from].setting, task->points[to].setting);)
             to++;
+        if (task->points[from].setting.algorithm == ATT_ALGORITHM_KEEP)
+            continue;
         for (int kept = 1; kept >= 0; kept--) {
             size_t points;
             subspaces[count] = subspace_of(task, from, to, kept != 0, &points);
-            if (points > 0 && task->points[from].setting.algorithm != ATT_ALGORITHM_KEEP)
-                count++;
+            count += points > 0;
         }
     }
     qsort(subspaces, count, sizeof *subspaces, by_prior);
