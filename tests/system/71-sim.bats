@@ -162,6 +162,7 @@ del(.units)|"source" \(text\) and "units"
 END
 }
 
+# bats test_tags=long
 @test "the paper's rows come with source, simulation and difference" {
     run attune sim --paper --json paper.json --quiet
     expect_status 0
