@@ -99,7 +99,7 @@ END
     jq -e '.results | length == 6 * 2 * 3 + 1' t4.json
     jq -e '[.results[] | .times.runtimes | length] | all(. >= 1 and . <= 2) and any(. == 2)' t4.json
     jq -e '[.results[] | .measurements[] | select(.name == "again") | .value | length]
-           | length >= 5 and all(. >= 5)' t4.json
+           | length >= 2 and all(. >= 5)' t4.json
     # Kernel Tuner's T4 results schema 1.0.0, by hand
     jq -e '(.schema_version | test("^[0-9]+[.][0-9]+[.][0-9]+$")) and (.results | all(
         (.timestamp | type == "string") and (.configuration | type == "object") and
