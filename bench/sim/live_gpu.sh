@@ -8,11 +8,17 @@
 # noise and with the job's 16 samples a trial.
 #
 # STRATEGY is that of the run (default:stop=0,budget=299). ATTUNE_BUILD is the build folder.
-set -eu
-[ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0" | sed '$d' >&2; exit 2; }
+set -euo pipefail
+[ $# -ge 1 ] || { sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0" | sed '$d' >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$1 strategy=${2:-default:stop=0,budget=299} seeds=${3:-20}
 export PATH=${ATTUNE_BUILD:-$root/build/release}/bin:$PATH
+for needed in "$work"/run-{alone,gemm}/summary.json; do
+    [ -r "$needed" ] || { echo "no $needed: WORK is the unpacked work.tar.gz of first_light.sh" >&2; exit 2; }
+done
+for needed in attune jq; do
+    command -v "$needed" >/dev/null || { echo "no $needed: build attune (ATTUNE_BUILD), install jq" >&2; exit 2; }
+done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 printf '%-28s %8s %10s %8s %10s %10s\n' task 'calls' 'simulated' 'gap' 'simulated' '99 of 100'
