@@ -76,7 +76,8 @@ most=32
 variant_sizes=16M,128M nt_size=16M variant_time=10 forced_channels=8 forced_calls=1000
 nt_grid=(--threads-list 128,256,512 --channels 4,8,16,24,32 --chunks 64K,256K,1M) nt_budget=25
 record_sizes=1M,16M,128M record_seconds=140
-record_grid=(--channels 1,2,4,8,12,16,20,24,28,32 --chunks 16K,64K,256K,1M --again 30)
+record_grid=(--channels 1,2,4,8,12,16,20,24,28,32 --chunks 16K,64K,256K,1M --again 30
+    --front 8 --front-samples 100)
 record_name=(--prefix "${PREFIX:-h200-nvlink}" --description "one process a GPU, NVLink")
 launches=${LAUNCHES:-6} steps=${STEPS:-300} launch_seconds=40
 
@@ -88,7 +89,7 @@ if [ $dry = yes ]; then
     variant_sizes=64K nt_size=256K variant_time=2 forced_channels=2 forced_calls=1000 nt_budget=4
     nt_grid=(--channels 1,2 --chunks 8K,32K) # the fabric has no threads to record
     record_sizes=16K,64K,256K record_seconds=25
-    record_grid=(--channels 1,2 --chunks 8K,32K --again 30)
+    record_grid=(--channels 1,2 --chunks 8K,32K --again 30 --front 4 --front-samples 50)
     record_name=(--prefix fabric --device "host fabric")
     launches=${LAUNCHES:-2} steps=${STEPS:-25} launch_seconds=30
 else

@@ -2,7 +2,7 @@
 # Records surfaces of one GPU shared by four ranks: AllReduce, AllGather and ReduceScatter at 1, 16
 # and 80 MiB, alone and beside matrix products; channels 1-32, chunks 8 KiB to 512 KiB and "keep",
 # NCCL's own threads a block and those of further communicators, all algorithms and protocols; the
-# best 5 % again, interleaved, 30 samples each.
+# best 5 % again, interleaved, 30 samples each, and the fastest 16 of these until each has 200.
 #
 #   bench/gpu/record.sh [--fabric] [--no-build]
 #
@@ -45,7 +45,7 @@ export PATH=$ATTUNE_BUILD/bin:$PATH
 threads=()
 if [ $fabric = yes ]; then
     export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
-    what=(--size-list "16K,64K" -t 2 --channels 1,2,4 --chunks 8K,32K --batch 2 --again 5)
+    what=(--size-list "16K,64K" -t 2 --channels 1,2,4 --chunks 8K,32K --batch 2 --again 5 --front 4 --front-samples 20)
     gemm=(--gemm 64,64,64)
     name=(--prefix fabric-2 --device "host fabric")
     collectives=allreduce,allgather

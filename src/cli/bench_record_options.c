@@ -19,6 +19,8 @@ enum option {
     REPEATS,
     AGAIN,
     AGAIN_SHARE,
+    FRONT,
+    FRONT_SAMPLES,
     BUDGET,
     OPTIONS
 };
@@ -44,6 +46,9 @@ static const struct {
     [REPEATS] = {"repeats", "N", "samples of each setting (default 3)"},
     [AGAIN] = {"again", "N", "samples of the best settings, measured again (default 30)"},
     [AGAIN_SHARE] = {"again-share", "SHARE", "which share of the grid is best (default 0.05)"},
+    [FRONT] = {"front", "N", "how many of the fastest get more samples at last (default 16)"},
+    [FRONT_SAMPLES] = {"front-samples", "N",
+                       "that each of these has then, at least (default 200; 0: no more)"},
     [BUDGET] = {"budget", "SECONDS",
                 "end in time; the same command goes on where this one ended (default: no limit)"},
 };
@@ -53,9 +58,9 @@ void att_record_options_help(FILE *out)
     fprintf(out,
             "usage: attune record [COLLECTIVE[,COLLECTIVE...]] [options]\n"
             "  Measures a grid of settings of each collective and size, then its best ones "
-            "again,\n  and writes a surface for attune sim of each. Killed or out of time, the "
-            "same command\n  goes on. COLLECTIVE: allreduce (default), allgather, "
-            "reducescatter, broadcast, reduce, all\n\nRecording:\n");
+            "again, the\n  fastest of these longest, and writes a surface for attune sim of each. "
+            "Killed or out of\n  time, the same command goes on. COLLECTIVE: allreduce (default), "
+            "allgather,\n  reducescatter, broadcast, reduce, all\n\nRecording:\n");
     for (int i = 0; i < OPTIONS; i++) {
         char left[64];
         snprintf(left, sizeof left, "--%s %s", rows[i].name, rows[i].argument);
@@ -179,6 +184,10 @@ static int take(att_record_options_t *o, enum option option, const char *value, 
         return read_int(error, option, value, 0, 10000, &o->again);
     case AGAIN_SHARE:
         return read_number(error, option, value, 0, 1, &o->again_share);
+    case FRONT:
+        return read_int(error, option, value, 0, 10000, &o->front);
+    case FRONT_SAMPLES:
+        return read_int(error, option, value, 0, 10000, &o->front_samples);
     case BUDGET:
         return read_number(error, option, value, 1, 1e6, &o->budget_s);
     default:
@@ -220,8 +229,13 @@ static int parse_bench(att_bench_options_t *bench, int argc, char **argv, att_er
 int att_record_options_parse(att_record_options_t *options, att_bench_options_t *bench, int argc,
                              char **argv, att_error_t *error)
 {
-    *options = (att_record_options_t){
-        .out = ".", .prefix = "recorded", .repeats = 3, .again = 30, .again_share = 0.05};
+    *options = (att_record_options_t){.out = ".",
+                                      .prefix = "recorded",
+                                      .repeats = 3,
+                                      .again = 30,
+                                      .again_share = 0.05,
+                                      .front = 16,
+                                      .front_samples = 200};
     char **rest = calloc((size_t)argc + 1, sizeof *rest);
     int rest_count = 0, rc = ATT_OK;
     if (rest == NULL)

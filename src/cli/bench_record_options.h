@@ -22,6 +22,8 @@ typedef struct att_record_options {
     int repeats;        /* samples of each setting */
     int again;          /* samples of the best ones, measured again */
     double again_share; /* of the grid */
+    int front;          /* the fastest settings, which get more; 0: none does */
+    int front_samples;  /* that each of these has then, at least; 0: no more */
     double budget_s;    /* for everything; 0: as long as it takes */
 } att_record_options_t;
 

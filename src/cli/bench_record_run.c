@@ -109,6 +109,8 @@ static int open_recording(recorder_t *r, row_t *row, att_error_t *error)
     att_recording_plan_t plan = {.repeats = o->repeats,
                                  .again = o->again,
                                  .again_share = o->again_share,
+                                 .front = o->front,
+                                 .front_samples = o->front_samples,
                                  .seed = r->job->options->seed,
                                  .batch = row->batch};
     int rc = att_recording_open(row->path, &header, version, &plan, row->settings, row->count,

@@ -3,6 +3,7 @@
 #include "base/names.h"
 #include "cli/bench_candidate.h"
 #include "search/statistics.h"
+#include "surface/t4.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,7 @@
 #define JOURNAL_VERSION 1
 #define JOURNAL_MAX     (1ll << 30)
 #define AGAIN_LEAST     5 /* settings, whatever the share */
-#define WAVES_MOST      8
-#define WAVE_BEST       3 /* that are measured beside latecomers */
+#define BESIDE          3 /* of the best that are measured beside those that lack samples */
 #define TIME_MAX_US     1e12
 
 static bool exists(const char *path)
@@ -199,6 +199,8 @@ int att_recording_open(const char *path, const att_t4_header_t *header, const ch
                            .repeats = plan->repeats,
                            .again = plan->again,
                            .again_share = plan->again_share,
+                           .front = plan->front,
+                           .front_samples = plan->front_samples,
                            .seed = plan->seed,
                            .round = -1};
     if (snprintf(r->path, sizeof r->path, "%s", path) >= (int)sizeof r->path ||
@@ -289,24 +291,37 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool measured_again(const att_recording_point_t *p)
+{
+    return !p->refused && p->again_count > 0;
+}
+
+/* The n-th fastest median of the grid's or the second measurement's samples, the slowest where
+ * there are fewer. 0: there is none. */
+static double nth_fastest(const att_recording_t *r, att_recording_kind_t kind, int n)
+{
+    bool again = kind == ATT_RECORDING_AGAIN;
+    double *medians = malloc((size_t)r->count * sizeof *medians), found = 0;
+    int count = 0;
+    for (int i = 0; medians != NULL && i < r->count; i++) {
+        const att_recording_point_t *p = &r->points[i];
+        if (again ? measured_again(p) : usable(p))
+            medians[count++] = again ? p->again_median_us : p->median_us;
+    }
+    if (count > 0) {
+        qsort(medians, (size_t)count, sizeof *medians, compare_doubles);
+        found = medians[(n < count ? n : count) - 1];
+    }
+    free(medians);
+    return found;
+}
+
 /* The best share of the grid, by the medians so far, and NCCL's choice. */
 static void choose_again(att_recording_t *r)
 {
-    double *medians = malloc((size_t)r->count * sizeof *medians);
-    int n = 0;
-    for (int i = 0; medians != NULL && i < r->count; i++)
-        if (usable(&r->points[i]))
-            medians[n++] = r->points[i].median_us;
-    if (n == 0) {
-        free(medians);
-        return;
-    }
-    qsort(medians, (size_t)n, sizeof *medians, compare_doubles);
     int wanted = (int)ceil(r->again_share * r->count);
-    wanted = wanted < AGAIN_LEAST ? AGAIN_LEAST : wanted;
-    double limit = medians[(wanted < n ? wanted : n) - 1];
-    free(medians);
-    for (int i = 0; i < r->count; i++)
+    double limit = nth_fastest(r, ATT_RECORDING_GRID, wanted < AGAIN_LEAST ? AGAIN_LEAST : wanted);
+    for (int i = 0; limit > 0 && i < r->count; i++)
         if (i == 0 || (usable(&r->points[i]) && r->points[i].median_us <= limit))
             r->points[i].again_wanted = (uint32_t)r->again;
 }
@@ -329,8 +344,22 @@ int att_recording_best(const att_recording_t *recording)
     return best;
 }
 
-/* Settings that were left out of the second measurement although they looked faster than its best
- * is; they join, and its best three go along. False: there are none. */
+/* The best so far are measured along with others: the machine may have changed meanwhile. */
+static void choose_beside(att_recording_t *r, uint32_t more)
+{
+    double limit = nth_fastest(r, ATT_RECORDING_AGAIN, BESIDE);
+    for (int i = 0; i < r->count; i++) {
+        att_recording_point_t *p = &r->points[i];
+        if (!measured_again(p) || p->again_median_us > limit)
+            continue;
+        uint32_t wanted = p->again_count + more;
+        wanted = wanted < ATT_T4_SAMPLES_MAX ? wanted : ATT_T4_SAMPLES_MAX;
+        p->again_wanted = p->again_wanted > wanted ? p->again_wanted : wanted;
+    }
+}
+
+/* Settings that lack samples of the second measurement although they look faster than its best is
+ * join it. False: there are none. */
 static bool choose_latecomers(att_recording_t *r)
 {
     int best = att_recording_best(r), joined = 0;
@@ -339,23 +368,44 @@ static bool choose_latecomers(att_recording_t *r)
     double best_us = r->points[best].again_median_us;
     for (int i = 0; i < r->count; i++) {
         att_recording_point_t *p = &r->points[i];
-        if (usable(p) && p->again_wanted == 0 && p->median_us < best_us) {
+        double us = p->again_count > 0 ? p->again_median_us : p->median_us;
+        if (usable(p) && p->again_count < (uint32_t)r->again && us <= best_us) {
             p->again_wanted = (uint32_t)r->again;
             joined++;
         }
     }
-    for (int k = 0; joined > 0 && k < WAVE_BEST; k++) {
-        int next = -1;
-        for (int i = 0; i < r->count; i++) {
-            const att_recording_point_t *p = &r->points[i];
-            if (p->again_count > 0 && p->again_wanted <= p->again_count &&
-                (next < 0 || p->again_median_us < r->points[next].again_median_us))
-                next = i;
-        }
-        if (next >= 0)
-            r->points[next].again_wanted = r->points[next].again_count + (uint32_t)r->again;
-    }
+    if (joined > 0)
+        choose_beside(r, (uint32_t)r->again);
     return joined > 0;
+}
+
+/* One more sample for those of the front, and for NCCL's choice, that lack some. False: none does.
+ * The front is looked at anew for each pass: who falls back is left alone. */
+static bool choose_front(att_recording_t *r)
+{
+    double limit = r->front > 0 ? nth_fastest(r, ATT_RECORDING_AGAIN, r->front) : 0;
+    int lacking = 0;
+    for (int i = 0; limit > 0 && i < r->count; i++) {
+        att_recording_point_t *p = &r->points[i];
+        if (measured_again(p) && (i == 0 || p->again_median_us <= limit) &&
+            p->again_count < (uint32_t)r->front_samples) {
+            p->again_wanted = p->again_count + 1;
+            lacking++;
+        }
+    }
+    if (lacking > 0)
+        choose_beside(r, 1);
+    return lacking > 0;
+}
+
+/* When all that was wanted is measured. Latecomers wait for the front: once the lucky ones have
+ * fallen back, more of them may look faster than the best. False: nothing is left. */
+static bool choose_more(att_recording_t *r)
+{
+    if (!r->settling && choose_latecomers(r))
+        return true;
+    r->settling = choose_front(r);
+    return r->settling || choose_latecomers(r);
 }
 
 static bool begin_round(att_recording_t *r)
@@ -418,7 +468,7 @@ bool att_recording_next(att_recording_t *recording, int *index, att_recording_ki
     }
     *kind = ATT_RECORDING_AGAIN;
     while (!next_again(r, index))
-        if (r->waves++ == WAVES_MOST || !choose_latecomers(r))
+        if (!choose_more(r))
             return false;
     return true;
 }

@@ -9,7 +9,9 @@
  * Order: settings are shuffled anew in each pass, so that drift of the machine does not favour any.
  * Then the best share of the grid and NCCL's choice are measured again, interleaved. A setting
  * outside of these that looked faster than the best of them turns out joins them, until there is
- * none: the optimum is then the best of many samples, not the luckiest of few.
+ * none: the optimum is then the best of many samples, not the luckiest of few. The fastest of many
+ * medians is still a lucky one, so that at last the front is settled: the fastest few get more
+ * samples, pass by pass, and who moves up as the lucky ones fall back gets as many.
  */
 #ifndef ATT_CLI_BENCH_RECORDING_H
 #define ATT_CLI_BENCH_RECORDING_H
@@ -43,18 +45,20 @@ typedef struct att_recording {
     att_t4_header_t header;        /* borrowed strings */
     att_recording_point_t *points; /* [0] is NCCL's choice */
     int count;
-    int repeats, again;
+    int repeats, again, front, front_samples;
     double again_share;
     uint64_t seed;
     bool hurry; /* no further passes over the grid: measure the best again */
     /* where next looks */
-    int *order, round, at, waves;
-    bool choosing_done;
+    int *order, round, at;
+    bool choosing_done, settling;
 } att_recording_t;
 
 typedef struct att_recording_plan {
     int repeats, again;
     double again_share;
+    int front;         /* the fastest settings, which are settled; 0: none */
+    int front_samples; /* of the second measurement, that each of them has then, at least */
     uint64_t seed;
     int batch; /* calls a sample: samples of another batch do not go with these */
 } att_recording_plan_t;

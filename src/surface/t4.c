@@ -11,7 +11,6 @@
 #define THREADS_MAX  1024
 #define CHUNK_MAX    (1 << 30)
 #define RESULTS_MAX  1000000
-#define SAMPLES_MAX  100000
 
 static const char collective_words[] = "broadcast, reduce, allgather, reducescatter, allreduce";
 static const char algorithm_words[] = "keep, tree, ring, collnet_direct, collnet_chain, nvls, "
@@ -130,8 +129,8 @@ static uint32_t read_samples(att_reader_t *reader, samples_t *samples, size_t us
     size_t n = json_array_size(array);
     if (reader->status != ATT_OK || n == 0)
         return 0;
-    if (n > SAMPLES_MAX) {
-        att_reader_fail(reader, NULL, "more than %d samples", SAMPLES_MAX);
+    if (n > ATT_T4_SAMPLES_MAX) {
+        att_reader_fail(reader, NULL, "more than %d samples", ATT_T4_SAMPLES_MAX);
         return 0;
     }
     if (used + n > samples->room) {
@@ -185,7 +184,7 @@ static uint32_t read_again(att_reader_t *reader, samples_t *samples, size_t used
     size_t mark = att_reader_enter(reader, "measurements");
     size_t inner = att_reader_enter_index(reader, index);
     double us = read_unit(reader, element, "unit");
-    json_t *array = att_reader_array(reader, element, "value", 0, SAMPLES_MAX);
+    json_t *array = att_reader_array(reader, element, "value", 0, ATT_T4_SAMPLES_MAX);
     uint32_t count = read_samples(reader, samples, used, array, us);
     att_reader_leave(reader, inner);
     att_reader_leave(reader, mark);
@@ -220,7 +219,7 @@ static void read_result(att_reader_t *reader, json_t *result, uint32_t number, s
         record.time_us = read_time(reader, measurements, "time", &us);
         json_t *times = att_reader_object(reader, result, "times");
         mark = att_reader_enter(reader, "times");
-        json_t *runtimes = att_reader_array(reader, times, "runtimes", 0, SAMPLES_MAX);
+        json_t *runtimes = att_reader_array(reader, times, "runtimes", 0, ATT_T4_SAMPLES_MAX);
         size_t inner = att_reader_enter(reader, "runtimes");
         record.sample_count = read_samples(reader, samples, 0, runtimes, us);
         att_reader_leave(reader, inner);

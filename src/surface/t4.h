@@ -8,6 +8,7 @@
 #include "surface/definition.h"
 
 #define ATT_T4_METADATA_VERSION 1
+#define ATT_T4_SAMPLES_MAX      100000 /* of one list of one setting; a file with more is refused */
 
 /* True when the document looks like T4: an object with "results". */
 int att_t4_is(const json_t *document);

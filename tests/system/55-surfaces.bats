@@ -10,6 +10,18 @@ setup() {
     data=$ATTUNE_ROOT/data/surfaces
 }
 
+# The settings that were measured again, fastest first: how many samples each has, and that NCCL's
+# choice and the first N have at least M; no other setting is faster.
+settled() { # SURFACE N M
+    zcat "$1" | jq -e --argjson n "$2" --argjson m "$3" '
+        [.results[] | {keep: (.configuration.algorithm == "keep"),
+                       time: (.measurements[] | select(.name == "time") | .value),
+                       again: ([.measurements[] | select(.name == "again") | .value | length] | add // 0)}]
+        | (map(select(.again > 0)) | sort_by(.time)) as $again
+        | ([$again[0:$n][], (.[] | select(.keep))] | all(.again >= $m))
+          and (map(select(.again == 0)) | all(.time >= $again[0].time))'
+}
+
 # One line on standard error that begins with the program's name, and the status.
 refused() { # STATUS REGEX COMMAND...
     local status_wanted=$1 regex=$2
@@ -20,7 +32,8 @@ refused() { # STATUS REGEX COMMAND...
     grep -qE -- "$regex" <<<"$stderr" || fail "'$stderr' does not match '$regex'"
 }
 
-small=(record allreduce --size-list 16K -t 2 --channels 1,2 --chunks 4K,16K --repeats 2 --again 5 --batch 2)
+small=(record allreduce --size-list 16K -t 2 --channels 1,2 --chunks 4K,16K --repeats 2 --again 5 --batch 2
+    --front 3 --front-samples 12)
 
 @test "the shipped surfaces: at least 15, models and recordings, none that cannot be read" {
     run timeout 60 attune surfaces
@@ -100,6 +113,7 @@ END
     jq -e '[.results[] | .times.runtimes | length] | all(. >= 1 and . <= 2) and any(. == 2)' t4.json
     jq -e '[.results[] | .measurements[] | select(.name == "again") | .value | length]
            | length >= 2 and all(. >= 5)' t4.json
+    settled fabric-allreduce-16k.json.gz 3 12
     # Kernel Tuner's T4 results schema 1.0.0, by hand
     jq -e '(.schema_version | test("^[0-9]+[.][0-9]+[.][0-9]+$")) and (.results | all(
         (.timestamp | type == "string") and (.configuration | type == "object") and
@@ -124,7 +138,7 @@ END
 
 @test "record: killed, it goes on where it was" {
     journal=recorded-allreduce-16k.partial.jsonl
-    many=(record allreduce --size-list 16K -t 2 --channels 1-4 --repeats 60 --again 5 --batch 1)
+    many=(record allreduce --size-list 16K -t 2 --channels 1-4 --repeats 60 --again 5 --front-samples 10 --batch 1)
     attune "${many[@]}" >first.log 2>&1 &
     pid=$!
     for i in $(seq 3000); do
@@ -164,19 +178,39 @@ END
         timeout 60 attune record allreduce --size-list 16K -t 2 --channels 1-3 --batch 1
 }
 
+@test "record: out of time while the front is settled, it goes on; fewer samples are enough then" {
+    front=(record allreduce --size-list 16K -t 2 --channels 1,2 --chunks 4K,16K --repeats 2 --again 5 --again-share 1 --batch 1)
+    surface=recorded-allreduce-16k.json.gz
+    run timeout 60 attune "${front[@]}" --front 100 --front-samples 10000 --budget 2
+    expect_status 10
+    zcat $surface | jq -e '.metadata.state == "partial"'
+    there=$(wc -l <recorded-allreduce-16k.partial.jsonl)
+    run timeout 60 attune "${front[@]}" --front 100 --front-samples 10000 --budget 2
+    expect_status 10
+    expect_output "goes on after $((there - 1)) samples"
+    [ "$(wc -l <recorded-allreduce-16k.partial.jsonl)" -gt "$there" ] || fail "nothing was added"
+    run timeout 60 attune "${front[@]}" --front 3 --front-samples 12
+    expect_status 0
+    expect_output ' complete$'
+    settled $surface 3 12
+}
+
 @test "record: beside a GEMM, and with ranks as processes" {
     run timeout 60 attune "${small[@]}" --gemm 32,32,32
     expect_status 0
     zcat recorded-allreduce-16k-gemm.json.gz | jq -e '.metadata.task.load == "gemm"'
-    run timeout 60 attune record allgather --size-list 16K --procs 2 --channels 1,2 --chunks 4K --repeats 1 --again 2 --batch 1
+    run timeout 60 attune record allgather --size-list 16K --procs 2 --channels 1,2 --chunks 4K --repeats 1 --again 2 --front 2 --front-samples 4 --batch 1
     expect_status 0
     zcat recorded-allgather-16k.json.gz | jq -e '.results | length == 3 * 2 * 2 + 1'
+    settled recorded-allgather-16k.json.gz 2 4
 }
 
 @test "record: bad options get one line" {
     refused 2 "^attune record: --channels '0-3': expected" attune record --channels 0-3
     refused 2 "^attune record: --chunks 'x': expected" attune record --chunks x
     refused 2 "^attune record: --threads-list '100': expected .* multiples of 32" attune record --threads-list 100
+    refused 2 "^attune record: --front '-1': expected a number from 0" attune record --front -1
+    refused 2 "^attune record: --front-samples 'many': expected" attune record --front-samples many
     refused 2 "^attune record: --budget '-1': expected" attune record --budget -1
     refused 2 "^attune record: --budget needs a value" attune record --budget
     refused 2 "^attune record: --sweep and --setting are" attune record --sweep
@@ -186,6 +220,7 @@ END
     run attune record --help
     expect_status 0
     expect_output '--budget SECONDS'
+    expect_output '--front-samples N'
 }
 
 @test "record --from-sweep: a surface of each task of a sweep, its best setting the optimum" {
