@@ -173,11 +173,11 @@ static json_t *task_json(const att_task_report_t *t)
         json_object_set_new(object, "late",
                             json_pack("{s:I,s:f,s:f}", "rank", (json_int_t)t->late_rank, "late_us",
                                       rounded(t->late_us), "share", t->late_share));
-    if (t->collective_gain != 0)
+    if (t->disagrees)
         json_object_set_new(object, "disagreement",
                             json_pack("{s:s,s:f,s:f}", "objective",
                                       t->step_objective ? "step" : "collective", "collective_gain",
-                                      t->collective_gain, "step_gain", t->step_gain));
+                                      t->status.collective_gain, "step_gain", t->status.step_gain));
     json_object_update(object, now);
     json_decref(now);
     json_object_update(object, more);

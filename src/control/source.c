@@ -21,6 +21,12 @@ void att_source_init(att_source_t *source, att_reduction_t reduction, bool step)
     source->native = ATT_SETTING_KEEP;
 }
 
+/* The call before this one: only now is it known how long its step was. */
+static double step_before(const att_source_t *source, const att_part_t *whole)
+{
+    return source->previous.ranks > 0 ? att_part_interval_us(&source->previous, whole) : -1;
+}
+
 int att_source_watch(att_source_t *source, const att_part_t *whole)
 {
     if (whole->untimed == ATT_UNTIMED_NO) {
@@ -29,8 +35,7 @@ int att_source_watch(att_source_t *source, const att_part_t *whole)
         source->native.channels = whole->channels;
     }
     double us = att_part_duration_us(whole, source->reduction);
-    double interval_us =
-        source->previous.ranks > 0 ? att_part_interval_us(&source->previous, whole) : -1;
+    double interval_us = step_before(source, whole);
     if (interval_us > 0 && source->intervals < ATT_SOURCE_CALLS)
         source->interval_us[source->intervals++] = interval_us;
     if (us > 0 && source->durations < ATT_SOURCE_CALLS)
@@ -44,13 +49,15 @@ uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
         source->reduction = ATT_REDUCTION_INTERVAL;
         return source->intervals >= ATT_SOURCE_CALLS / 2 ? UINT32_MAX : 0;
     }
+    double us = att_median(source->duration_us, source->durations);
+    source->beside = us >= LONG_US;
     if (whole_stamps)
         return UINT32_MAX;
-    double us = att_median(source->duration_us, source->durations);
     double interval_us = att_median(source->interval_us, source->intervals);
     double pace = us >= LONG_US ? OWN_PACE : BACK_TO_BACK;
     if (source->intervals >= ATT_SOURCE_CALLS / 2 && interval_us <= pace * us) {
         source->reduction = ATT_REDUCTION_INTERVAL;
+        source->beside = false;
         return UINT32_MAX;
     }
     return ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_LL) |
@@ -58,31 +65,24 @@ uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
            ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_SIMPLE);
 }
 
-/* The call before this one: only now is it known how long its step was. */
-static int sample_before(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample)
-{
-    const att_part_t *before = &source->previous;
-    if (before->ranks == 0)
-        return 0;
-    sample->call = before->call;
-    sample->step_us = att_part_interval_us(before, whole);
-    sample->collective_us = att_part_duration_us(before, source->stamps);
-    sample->used.algorithm = before->algorithm;
-    sample->used.protocol = before->protocol;
-    sample->used.channels = before->channels;
-    sample->duration_us = sample->step_us;
-    return sample->step_us > 0;
-}
-
 int att_source_sample(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample)
 {
-    *sample = (att_source_sample_t){.used = ATT_SETTING_KEEP};
-    int there = sample_before(source, whole, sample);
-    if (source->reduction != ATT_REDUCTION_INTERVAL) {
-        sample->call = whole->call;
-        sample->duration_us = att_part_duration_us(whole, source->reduction);
-        there = sample->duration_us > 0;
+    double step_us = step_before(source, whole);
+    const att_part_t *before = &source->previous;
+    *sample = (att_source_sample_t){.call = whole->call};
+    if (source->reduction == ATT_REDUCTION_INTERVAL) {
+        sample->call = before->call;
+        sample->duration_us = step_us;
+        sample->collective_us = att_part_duration_us(before, source->stamps);
+    } else {
+        sample->duration_us = sample->collective_us =
+            att_part_duration_us(whole, source->reduction);
+        if (source->beside && step_us > 0) {
+            sample->before = before->call;
+            sample->step_us = step_us;
+            sample->disturbed = before->disturbed || whole->disturbed;
+        }
     }
     source->previous = *whole;
-    return there;
+    return sample->duration_us > 0;
 }

@@ -16,7 +16,8 @@
 
 typedef struct att_source {
     att_reduction_t reduction;
-    bool step; /* the step is to be short: start to start, whatever fills the time between */
+    bool step;   /* the step is to be short: start to start, whatever fills the time between */
+    bool beside; /* samples are of the collective alone, and what its step does is watched */
     att_reduction_t stamps; /* how the collective alone is reduced; never INTERVAL */
     att_setting_t native;   /* algorithm, protocol, channels that NCCL's own choice uses */
     uint32_t durations, intervals;
@@ -34,10 +35,12 @@ uint32_t att_source_choose(att_source_t *source, bool whole_stamps);
 /* A sample; times that are not above 0 are not known. */
 typedef struct att_source_sample {
     uint64_t call;
-    double duration_us; /* what is made short */
+    double duration_us;   /* what is made short */
+    double collective_us; /* of that call, by stamps */
     /* Of the call before the one that brought it, whose step is known only now: */
-    att_setting_t used;            /* algorithm, protocol, channels */
-    double collective_us, step_us; /* by stamps; from its start to the next call's */
+    uint64_t before;
+    double step_us; /* from its start to the next call's; 0: not of interest (att_source_choose) */
+    int disturbed;  /* that step, by another group's list */
 } att_source_sample_t;
 /* A complete call; 1 with a sample, or 0. */
 int att_source_sample(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample);

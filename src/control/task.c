@@ -18,6 +18,7 @@
 #define TURN_NS         2000000000ull /* longest time a group keeps the node's turn without progress */
 #define CHANNELS_NS     100000000ull  /* between two looks at who shares the device */
 #define LEASE_NS        5000000000ull /* a list that does not play out in this time is expired */
+#define DISAGREEMENT    0.02          /* gains and losses of a measure below it are noise */
 #define ORDER_SLACK     32            /* calls by which records of a rank may overtake each other */
 
 const char *att_task_state_name(att_task_state_t state)
@@ -211,22 +212,13 @@ static uint64_t watermark(const struct att_task *t)
     return low;
 }
 
-/* While winner and NCCL's choice run interleaved. */
-static void watch_objective(struct att_task *t, const att_source_sample_t *sample)
-{
-    att_optimizer_status_t status;
-    att_optimizer_status(t->optimizer, &status);
-    if (status.phase != ATT_PHASE_GUARD)
-        return;
-    int side = att_objective_side(t->source.native, status.best, sample->used);
-    if (side >= 0)
-        att_objective_add(&t->objective, side, sample->collective_us, sample->step_us);
-}
-
 static void take_sample(struct att_task *t, const att_part_t *whole)
 {
     att_source_sample_t source;
-    if (!att_source_sample(&t->source, whole, &source))
+    int there = att_source_sample(&t->source, whole, &source);
+    if (t->optimizer != NULL && source.step_us > 0 && !source.disturbed)
+        att_optimizer_step(t->optimizer, source.before, source.step_us);
+    if (!there)
         return;
     att_sample_t sample = {.call = source.call, .duration_us = source.duration_us};
     if (t->source.step)
@@ -237,11 +229,8 @@ static void take_sample(struct att_task *t, const att_part_t *whole)
     int disturbed = whole->disturbed;
     t->disturbed += (uint64_t)disturbed;
     sample.usable = !disturbed;
-    if (t->optimizer == NULL)
-        return;
-    if (sample.usable)
-        watch_objective(t, &source);
-    att_optimizer_sample(t->optimizer, &sample);
+    if (t->optimizer != NULL)
+        att_optimizer_sample(t->optimizer, &sample);
 }
 
 static void take_part(struct att_task *t, const att_part_t *part)
@@ -376,6 +365,14 @@ static void keep_quiet(struct att_task *t, uint64_t now_ns)
     }
 }
 
+/* A winner is kept whose measures, the collective and the step, contradict each other. */
+static bool disagrees(const att_optimizer_status_t *status)
+{
+    double collective = status->collective_gain, step = status->step_gain;
+    return !status->kept_default && fabs(collective) > DISAGREEMENT && fabs(step) > DISAGREEMENT &&
+           (collective > 0) != (step > 0);
+}
+
 static void note_phase(struct att_task *t)
 {
     att_optimizer_status_t status;
@@ -386,16 +383,16 @@ static void note_phase(struct att_task *t)
     if (status.phase != ATT_PHASE_SETTLED && status.phase != ATT_PHASE_FAILED)
         return;
     char text[64], setting[ATT_SETTING_TEXT];
-    double collective = 0, step = 0;
-    if (!status.kept_default && att_objective_disagrees(&t->objective, &collective, &step))
+    if (disagrees(&status))
         att_log(ATT_LOG_WARN, "%s: %s makes the collective %.1f %% %s and its step %.1f %% %s%s",
                 att_task_label(t, text), att_setting_text(status.best, setting, sizeof setting),
-                100 * fabs(collective), collective > 0 ? "faster" : "slower", 100 * fabs(step),
-                step > 0 ? "faster" : "slower",
+                100 * fabs(status.collective_gain),
+                status.collective_gain > 0 ? "faster" : "slower", 100 * fabs(status.step_gain),
+                status.step_gain > 0 ? "faster" : "slower",
                 t->source.step ? "" : "; --objective step makes the step short");
-    t->collective_gain = collective;
-    t->step_gain = step;
-    memset(&t->objective, 0, sizeof t->objective);
+    if (status.harms)
+        att_log(ATT_LOG_WARN, "%s: %s", att_task_label(t, text), status.reason);
+    t->disagrees = disagrees(&status);
     att_step_reached(ATT_STEP_SETTLED, t->index, t->sw.coordinator.txn, t->sw.list_end);
     att_log(ATT_LOG_INFO, "%s: %s (%s), %u trials, %" PRIu64 " calls", att_task_label(t, text),
             status.kept_default ? "kept NCCL's choice"

@@ -98,7 +98,7 @@ typedef struct att_task_report {
     const char *reason;
     bool pinned;
     bool step_objective;
-    double collective_gain, step_gain; /* where the two disagree; both 0: not */
+    bool disagrees; /* the winner is faster in one measure and slower in the other */
 } att_task_report_t;
 void att_task_report(const struct att_task *task, att_task_report_t *report);
 /* Adds what became of the records that it was given (incomplete, waiting). */

@@ -6,7 +6,6 @@
 #define ATT_CONTROL_TASK_INSIDE_H
 
 #include "control/identity.h"
-#include "control/objective.h"
 #include "control/pulse.h"
 #include "control/source.h"
 #include "control/task.h"
@@ -29,8 +28,7 @@ struct att_task {
     uint64_t samples_seen, calls_seen, disturbed;
     uint64_t unused; /* records of ranks that the group does not have */
     att_source_t source;
-    att_objective_t objective;
-    double collective_gain, step_gain; /* of the winner, where the two disagree; both 0: not */
+    bool disagrees; /* the winner is faster in one measure and slower in the other */
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */
     att_pulse_t pulse;
@@ -58,8 +56,8 @@ struct att_task {
     att_phase_t phase_seen;
 
     /* control/kind.h */
-    struct att_task *next;    /* of the agent's */
-    struct att_task *awaited; /* of the same kind, being searched; NULL: none */
+    struct att_task *next;                    /* of the agent's */
+    struct att_task *awaited;                 /* of the same kind, being searched; NULL: none */
     uint64_t awaited_since_ns, awaited_calls; /* `calls_seen` then */
 };
 

@@ -34,8 +34,7 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->reason = t->reason;
     report->pinned = t->pinned;
     report->step_objective = t->source.step;
-    report->collective_gain = t->collective_gain;
-    report->step_gain = t->step_gain;
+    report->disagrees = t->disagrees;
     if (t->optimizer == NULL)
         return;
     att_optimizer_status(t->optimizer, &report->status);

@@ -28,19 +28,23 @@
 typedef enum att_verdict {
     ATT_VERDICT_OPEN = 0, /* more pairs needed */
     ATT_VERDICT_WIN = 1,
-    ATT_VERDICT_NONE = 2, /* no gain beyond the noise */
-    ATT_VERDICT_BLIND = 3 /* too few pairs came back to tell */
+    ATT_VERDICT_NONE = 2,  /* no gain beyond the noise */
+    ATT_VERDICT_BLIND = 3, /* too few pairs came back to tell */
+    ATT_VERDICT_HARM = 4   /* wins, but what runs beside loses more than the noise (guard.h) */
 } att_verdict_t;
 
 typedef struct att_comparison {
     double gains[ATT_COMPARISON_ROOM]; /* log ratios */
     uint32_t count;
     uint32_t lists, looks;
-    double median, lower, upper; /* relative gains as of the last look; -1 and infinity while
-                                    there are too few pairs for a bound */
+    double median, lower, upper; /* relative gains as of att_comparison_bounds; -1 and infinity
+                                    while there are too few pairs for a bound */
 } att_comparison_t;
 
 void att_comparison_add(att_comparison_t *comparison, double reference_us, double challenger_us);
+void att_comparison_bounds(att_comparison_t *comparison);
+/* Standard error of the median gain; infinite while there are too few pairs. */
+double att_comparison_error(const att_comparison_t *comparison);
 /* A list of pairs has ended. `worth`: the expected gain below which it is given up. */
 att_verdict_t att_comparison_look(att_comparison_t *comparison, double worth);
 

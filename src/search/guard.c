@@ -1,7 +1,9 @@
 #include "search/guard.h"
 
+#include "base/names.h"
 #include "search/statistics.h"
 
+#include <math.h>
 #include <stdio.h>
 
 void att_guard_begin(att_guard_t *guard, att_setting_t winner, uint32_t spent)
@@ -31,25 +33,90 @@ static void take(att_guard_side_t *side, const att_play_t *play)
         side->samples_us[side->count++] = play->samples_us[i];
 }
 
+/* The other measure of a block, per call; 0: not known. Steps are added up, long ones too: the
+ * calls of one task need not be evenly spaced, and pairs forgive what happens once. */
+static double beside_us(const att_play_t *play)
+{
+    if (play->steps > 0)
+        return play->steps_us / play->steps;
+    return play->collectives > 0 ? play->collective_us / play->collectives : 0;
+}
+
+static void add_pair(att_guard_t *guard, const att_play_t *pair)
+{
+    double own[2], beside[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        const att_play_t *play = &pair[k];
+        own[play->index] = att_midmean(play->samples_us, play->count);
+        beside[play->index] = beside_us(play);
+        guard->steps |= play->steps > 0;
+        take(&guard->sides[play->index], play);
+    }
+    att_comparison_add(&guard->comparison, own[0], own[1]);
+    att_comparison_add(&guard->beside, beside[0], beside[1]);
+    if (own[0] > 0 && beside[0] > 0) {
+        guard->own_us += own[0];
+        guard->beside_us += beside[0];
+    }
+}
+
+/* The collective wins; what does the step say? */
+static att_verdict_t look_beside(const att_guard_t *guard, double worth)
+{
+    const att_comparison_t *step = &guard->beside;
+    if (!guard->steps || step->count < ATT_COMPARISON_FIRST)
+        return ATT_VERDICT_WIN;
+    if (step->upper < 0 && step->median < -ATT_COMPARISON_LEAST)
+        return ATT_VERDICT_HARM;
+    if (guard->comparison.looks >= ATT_COMPARISON_LOOKS)
+        return ATT_VERDICT_WIN;
+    double error = att_comparison_error(step);
+    double prior = ATT_GUARD_SHARE * guard->own_us / guard->beside_us;
+    double trust = prior * prior / (prior * prior + error * error);
+    double loss = att_expected_gain(-trust * step->median, error * sqrt(trust));
+    double enough = worth > ATT_COMPARISON_LEAST / 2 ? worth : ATT_COMPARISON_LEAST / 2;
+    return loss < enough ? ATT_VERDICT_WIN : ATT_VERDICT_OPEN;
+}
+
 att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list)
 {
-    for (uint32_t i = 0; i + 1 < list->count; i += 2) {
-        double us[2];
-        for (uint32_t k = 0; k < 2; k++) {
-            const att_play_t *play = &list->plays[i + k];
-            us[play->index] = att_midmean(play->samples_us, play->count);
-            take(&guard->sides[play->index], play);
-        }
-        att_comparison_add(&guard->comparison, us[0], us[1]);
-    }
+    for (uint32_t i = 0; i + 1 < list->count; i += 2)
+        add_pair(guard, &list->plays[i]);
+    att_comparison_bounds(&guard->beside);
     uint32_t calls = guard->sides[0].calls + guard->sides[1].calls;
-    return att_comparison_look(&guard->comparison, ATT_GUARD_WORTH * calls / guard->spent);
+    double worth = ATT_GUARD_WORTH * calls / guard->spent;
+    att_verdict_t verdict = att_comparison_look(&guard->comparison, worth);
+    return verdict == ATT_VERDICT_WIN ? look_beside(guard, worth) : verdict;
+}
+
+void att_guard_status(const att_guard_t *guard, att_verdict_t verdict,
+                      att_optimizer_status_t *status)
+{
+    const att_comparison_t *own = &guard->comparison, *beside = &guard->beside;
+    const att_guard_side_t *keep = &guard->sides[0], *winner = &guard->sides[1];
+    bool both = own->count > 0 && beside->count >= ATT_COMPARISON_FIRST;
+    status->gain_median = own->median;
+    status->gain_lower = own->lower;
+    status->baseline_us = att_median(keep->samples_us, keep->count);
+    status->tuned_us = att_median(winner->samples_us, winner->count);
+    status->baseline_samples = keep->count;
+    status->tuned_samples = winner->count;
+    status->collective_gain = !both ? 0 : guard->steps ? own->median : beside->median;
+    status->step_gain = !both ? 0 : guard->steps ? beside->median : own->median;
+    status->harms = verdict == ATT_VERDICT_HARM;
 }
 
 void att_guard_text(const att_guard_t *guard, att_verdict_t verdict, char *text, size_t size)
 {
-    const att_comparison_t *c = &guard->comparison;
-    if (verdict == ATT_VERDICT_WIN)
+    const att_comparison_t *c = &guard->comparison, *step = &guard->beside;
+    char setting[ATT_SETTING_TEXT];
+    if (verdict == ATT_VERDICT_HARM)
+        snprintf(text, size,
+                 "%s is %.1f %% faster alone, its step %.1f %% slower (bound %.1f %%); try "
+                 "--objective step",
+                 att_setting_text(guard->sides[1].setting, setting, sizeof setting),
+                 100 * c->median, -100 * step->median, -100 * step->upper);
+    else if (verdict == ATT_VERDICT_WIN)
         snprintf(text, size, "wins by %.1f %% (lower 95 %% bound %.1f %%)", 100 * c->median,
                  100 * c->lower);
     else if (verdict == ATT_VERDICT_BLIND)

@@ -2,6 +2,14 @@
  * guard: the winner of a search against NCCL's choice, in alternating blocks of calls. Holds the
  * samples of both sides; comparison.h decides.
  *
+ * A setting that is faster alone may slow the compute beside it by more than it gains (Lagom, arXiv
+ * 2602.20656, section 3). So where samples are of the collective alone and the length of the step
+ * that each call begins is known as well, the same pairs compare both. Whoever makes the step
+ * longer by more than the noise and ATT_COMPARISON_LEAST does not win, and who wins is not believed
+ * before what the step may lose by it, on average, is not worth more pairs. A collective that takes
+ * a share s of the step is thought to change it by about s / 2 (the standard deviation of a normal
+ * prior): what takes little of a noisy step is not asked for long.
+ *
  * As in the race (race.h) what may still be gained is weighed against the calls: it is given up
  * when that is less than ATT_GUARD_WORTH by the time that the guard took as many calls as what led
  * to it, half of it when it took half of them. At 7 % noise and after 800 calls a gain of 10 % is
@@ -13,12 +21,15 @@
 #include "search/comparison.h"
 #include "search/playlist.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ATT_GUARD_BLOCK 4   /* usable samples of a block */
 #define ATT_GUARD_ROOM  256 /* samples of a side that are kept for the report */
 #define ATT_GUARD_WORTH 0.01
 #define ATT_GUARD_SPENT 400 /* calls that what led to it counts at least */
+#define ATT_GUARD_SHARE 0.5 /* of the collective's part of the step: what the step may change by   \
+                             */
 
 typedef struct att_guard_side {
     att_setting_t setting;
@@ -32,6 +43,10 @@ typedef struct att_guard {
     att_guard_side_t sides[2]; /* NCCL's choice, the winner */
     uint32_t spent;            /* calls that led to it: of the search and its race */
     att_comparison_t comparison;
+    att_comparison_t beside;  /* of the other measure: the step where samples are of the collective,
+                                 the collective where they are of the step */
+    bool steps;               /* it is the step */
+    double own_us, beside_us; /* NCCL's choice, sums over its blocks in both measures */
 } att_guard_t;
 
 void att_guard_begin(att_guard_t *guard, att_setting_t winner, uint32_t spent);
@@ -39,6 +54,9 @@ void att_guard_begin(att_guard_t *guard, att_setting_t winner, uint32_t spent);
 void att_guard_list(const att_guard_t *guard, att_playlist_t *list);
 /* The list has ended (or got as far as it got): take its pairs and look. */
 att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list);
+/* Durations and gains of both sides, and whether the winner harms. */
+void att_guard_status(const att_guard_t *guard, att_verdict_t verdict,
+                      att_optimizer_status_t *status);
 /* The outcome in words: "wins by 28.1 % (lower 95 % bound 27.4 %)". */
 void att_guard_text(const att_guard_t *guard, att_verdict_t verdict, char *text, size_t size);
 

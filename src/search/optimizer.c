@@ -282,14 +282,8 @@ static void decide_race(struct att_optimizer *o)
 static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
 {
     att_verdict_t verdict = att_guard_ran(&o->guard, list);
-    const att_comparison_t *c = &o->guard.comparison;
     const att_guard_side_t *keep = &o->guard.sides[0], *winner = &o->guard.sides[1];
-    o->status.gain_median = c->median;
-    o->status.gain_lower = c->lower;
-    o->status.baseline_us = att_median(keep->samples_us, keep->count);
-    o->status.tuned_us = att_median(winner->samples_us, winner->count);
-    o->status.baseline_samples = keep->count;
-    o->status.tuned_samples = winner->count;
+    att_guard_status(&o->guard, verdict, &o->status);
     if (verdict == ATT_VERDICT_OPEN)
         return;
     for (uint32_t i = 0; i < 2; i++) {
@@ -301,7 +295,7 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
         o->phase = ATT_PHASE_BASELINE;
         return;
     }
-    char text[120];
+    char text[160];
     att_guard_text(&o->guard, verdict, text, sizeof text);
     o->status.followed = followed;
     if (verdict != ATT_VERDICT_WIN) {
@@ -551,6 +545,12 @@ void att_optimizer_sample(struct att_optimizer *o, const att_sample_t *sample)
     if (att_playlist_sample(&o->list, &checked) == ATT_PLAY_INCUMBENT && checked.usable)
         incumbent_ran(o, checked.duration_us);
     progress(o);
+}
+
+void att_optimizer_step(struct att_optimizer *o, uint64_t call, double step_us)
+{
+    if (isfinite(step_us) && step_us > 0)
+        att_playlist_step(&o->list, call, step_us);
 }
 
 void att_optimizer_advance(struct att_optimizer *o, uint64_t call)

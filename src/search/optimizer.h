@@ -85,6 +85,9 @@ typedef struct att_optimizer_status {
     double tuned_us;    /* median of the winner there; = baseline_us when kept */
     uint32_t baseline_samples, tuned_samples;
     double gain_median, gain_lower; /* relative, winner against NCCL's choice, lower 95 % bound */
+    double collective_gain, step_gain; /* of the winner there, relative, where both were measured;
+                                          else both 0 */
+    int harms;        /* 1: NCCL's choice was kept because the winner makes the step longer */
     double lost_us;   /* sum over trial calls of (duration - baseline), positive part */
     int kept_default; /* 1 when settled on NCCL's choice */
     int followed;     /* 1 when settled by what a task of the same kind found */
@@ -123,6 +126,10 @@ void att_optimizer_committed(struct att_optimizer *optimizer, uint32_t plan_id, 
 void att_optimizer_aborted(struct att_optimizer *optimizer, uint32_t plan_id);
 
 void att_optimizer_sample(struct att_optimizer *optimizer, const att_sample_t *sample);
+/* Where samples are of the collective alone: how long the step was that this call began, from its
+ * start to the next call's. May come before or after the call's sample; what the guard has not
+ * heard by the end of its list does not count. */
+void att_optimizer_step(struct att_optimizer *optimizer, uint64_t call, double step_us);
 /* No sample of a call below `call` will come any more: what is missing is lost. */
 void att_optimizer_advance(struct att_optimizer *optimizer, uint64_t call);
 /* The lease of the plan in force ran out (the job stopped calling): trials are told as TIMEOUT. */

@@ -55,11 +55,27 @@ att_play_kind_t att_playlist_sample(att_playlist_t *list, const att_sample_t *sa
         if (sample->usable && call - play->first >= list->discard &&
             play->count < ATT_PLAY_SAMPLES) {
             play->samples_us[play->count++] = sample->duration_us;
-            play->collective_us += sample->collective_us;
+            if (sample->collective_us > 0) {
+                play->collectives++;
+                play->collective_us += sample->collective_us;
+            }
         }
         break;
     }
     return list->abandoned ? ATT_PLAY_NONE : ATT_PLAY_ENTRY;
+}
+
+void att_playlist_step(att_playlist_t *list, uint64_t call, double step_us)
+{
+    if (list->state != ATT_PLAYLIST_COMMITTED)
+        return;
+    for (uint32_t i = 0; i < list->count; i++) {
+        att_play_t *play = &list->plays[i];
+        if (call < play->first + list->discard || call >= play->first + play->calls)
+            continue;
+        play->steps++;
+        play->steps_us += step_us;
+    }
 }
 
 void att_playlist_advance(att_playlist_t *list, uint64_t call)

@@ -33,7 +33,10 @@ typedef struct att_play {
     double total_us; /* of all of them, discarded ones included */
     uint32_t count;  /* usable, after the discarded ones */
     double samples_us[ATT_PLAY_SAMPLES];
-    double collective_us; /* sum over them of the collective alone (att_sample_t) */
+    uint32_t collectives; /* of them that know how long the collective alone took (att_sample_t) */
+    double collective_us; /* sum over those */
+    uint32_t steps;       /* calls after the discarded ones whose step is known */
+    double steps_us;      /* sum over them, start to start (att_optimizer_step) */
 } att_play_t;
 
 typedef enum att_playlist_state {
@@ -68,6 +71,8 @@ bool att_playlist_add(att_playlist_t *list, att_setting_t setting, uint32_t call
 void att_playlist_propose(att_playlist_t *list, att_plan_t *plan);
 void att_playlist_commit(att_playlist_t *list, uint64_t fence);
 att_play_kind_t att_playlist_sample(att_playlist_t *list, const att_sample_t *sample);
+/* The step of a call of an entry is known. Of the last call of a list it is known too late. */
+void att_playlist_step(att_playlist_t *list, uint64_t call, double step_us);
 void att_playlist_advance(att_playlist_t *list, uint64_t call);
 /* Committed, and every entry is finished. */
 bool att_playlist_done(const att_playlist_t *list);

@@ -135,6 +135,7 @@ void att_study_ran(att_study_t *study, const att_play_t *play, const att_yardsti
         trial->first_call = play->first;
     trial->calls += play->calls;
     study->calls += play->calls;
+    trial->collectives += play->collectives;
     trial->collective_us += play->collective_us;
     att_outcome_t outcome;
     if (att_trial_ran(trial, play->samples_us, play->count, yardstick, &outcome) == ATT_TRIAL_TELL)

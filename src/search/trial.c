@@ -82,5 +82,6 @@ void att_trial_result(const att_open_trial_t *trial, att_outcome_t outcome, doub
     *result = att_result_of(outcome, trial->samples_us, n, trial->calls);
     result->baseline_median_us = baseline_us;
     result->baseline_count = baseline_count;
-    result->collective_us = n > 0 ? trial->collective_us / n : 0;
+    result->collective_us =
+        n > 0 && trial->collectives > 0 ? trial->collective_us / trial->collectives : 0;
 }

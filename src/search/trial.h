@@ -25,7 +25,8 @@ typedef struct att_open_trial {
     bool repeated;       /* asked for more once already at this stage, because of loss */
     uint32_t count;
     double samples_us[ATT_TRIAL_SAMPLES];
-    double collective_us; /* sum over them of the collective alone (att_sample_t) */
+    uint32_t collectives; /* of them that know how long the collective alone took (att_sample_t) */
+    double collective_us; /* sum over those */
 } att_open_trial_t;
 
 /* What a trial is measured against. */

@@ -40,16 +40,35 @@ tuned() {
     jq -e '.tasks[0].reduction != "start to start"' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
 }
 
-@test "a winner that makes the collective faster and its step slower: log, table, summary and report warn" {
+# opposed US [option...]: a job whose step is 1 ms, or 1.5 ms when its AllGather took less than US
+# microseconds; NCCL's choice takes 226.
+opposed() {
+    local us=$1
+    shift
     [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
     [ -x "$ATTUNE_BUILD/tests/test_opposed" ] || skip 'the host fabric is not built'
-    local warning='the collective is [0-9.]+ % faster, its step [0-9.]+ % slower; --objective step makes the step short'
+    rm -rf run
     run attune run --run-dir run --max-cost 0 --strategy random:trials=10 --fabric model \
-        --surface a40-nvlink-8-allgather -- "$ATTUNE_BUILD/tests/test_opposed" 8 524288 2000 215
+        --surface a40-nvlink-8-allgather "$@" -- "$ATTUNE_BUILD/tests/test_opposed" 8 524288 2000 "$us"
     expect_status 0
+}
+
+@test "what makes the collective faster and its step slower is not kept, and the reason says so" {
+    local reason='is [0-9.]+ % faster alone, its step 2[0-9.]+ % slower \(bound [0-9.]+ %\); try --objective step'
+    opposed 215
+    expect_output "kept NCCL's choice"
+    expect_output "^ +[a-z]+/.* $reason"
+    grep -Eq "warning: .*$reason" run/attuned.log || fail "$(cat run/attuned.log)"
+    jq -e '.tasks[0] | .trials == 10 and .disagreement == null' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    jq -r '.runs[0].tasks[0] | select(.kept_default) | .reason' run/summary.json | grep -Eq "$reason" || fail "$(cat run/summary.json)"
+}
+
+@test "a winner that makes the step shorter and the collective slower: log, table, summary and report warn" {
+    local warning='the collective is [0-9.]+ % slower, its step [0-9.]+ % faster'
+    opposed 240 --objective step
     expect_output "^ +warning: $warning"
-    grep -Eq 'makes the collective [0-9.]+ % faster and its step [0-9.]+ % slower' run/attuned.log || fail "$(cat run/attuned.log)"
-    jq -e '.tasks[0].disagreement | .objective == "collective" and .collective_gain > 0.02 and .step_gain < -0.02' \
+    grep -Eq 'makes the collective [0-9.]+ % slower and its step [0-9.]+ % faster' run/attuned.log || fail "$(cat run/attuned.log)"
+    jq -e '.tasks[0].disagreement | .objective == "step" and .collective_gain < -0.02 and .step_gain > 0.02' \
         run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
     jq -r '.runs[0].tasks[0].warning' run/summary.json | grep -Eq "$warning" || fail "$(cat run/summary.json)"
     attune report -o page.html run

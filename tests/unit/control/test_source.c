@@ -1,5 +1,4 @@
 /* Where samples come from: stamps, start to start, and when which is chosen. */
-#include "control/objective.h"
 #include "control/source.h"
 
 #include <setjmp.h>
@@ -106,8 +105,6 @@ static void the_step_is_timed_start_to_start_on_demand(void **state)
     assert_int_equal(att_source_sample(&s, &next, &sample), 1);
     assert_float_equal(sample.duration_us, 900, 1e-6);
     assert_float_equal(sample.collective_us, 100, 1e-6);
-    assert_int_equal(sample.used.algorithm, ATT_ALGORITHM_TREE);
-    assert_int_equal(sample.used.channels, 8);
     /* Calls that never follow each other have no step. */
     att_source_init(&s, ATT_REDUCTION_COMMON, true);
     for (uint64_t c = 0; c < ATT_SOURCE_CALLS; c++) {
@@ -118,55 +115,38 @@ static void the_step_is_timed_start_to_start_on_demand(void **state)
     assert_int_equal(att_source_choose(&s, true), 0);
 }
 
-static void measures_that_disagree_are_found(void **state)
+/* Samples are of the collective alone: its step comes with the next call, and is of no interest
+ * where calls are short or follow each other at once. */
+static void the_step_beside_is_known_a_call_later(void **state)
 {
     (void)state;
-    att_objective_t o = {0};
-    double collective = 0, step = 0;
-    for (int i = 0; i < 4; i++) {
-        att_objective_add(&o, 0, 100, 1000);
-        att_objective_add(&o, 1, 80, 1100);
-    }
-    assert_int_equal(att_objective_disagrees(&o, &collective, &step), 0); /* too few */
-    att_objective_add(&o, 0, 100, 1000);
-    att_objective_add(&o, 1, 80, -1); /* not known: not counted */
-    assert_int_equal(att_objective_disagrees(&o, &collective, &step), 0);
-    att_objective_add(&o, 1, 80, 1100);
-    assert_int_equal(att_objective_disagrees(&o, &collective, &step), 1);
-    assert_float_equal(collective, 0.25, 1e-9);
-    assert_float_equal(step, -1.0 / 11, 1e-9);
-    att_objective_t agree = {0};
-    for (int i = 0; i < 2 * ATT_OBJECTIVE_CALLS; i++) {
-        att_objective_add(&agree, 0, 100, 1000);
-        att_objective_add(&agree, 1, 80, 1010); /* 1 %: noise */
-    }
-    assert_int_equal(att_objective_disagrees(&agree, &collective, &step), 0);
-    assert_int_equal(agree.count[0], ATT_OBJECTIVE_CALLS);
-}
-
-static att_setting_t ring(int protocol, uint16_t channels)
-{
-    return (att_setting_t){.algorithm = ATT_ALGORITHM_RING,
-                           .protocol = (int8_t)protocol,
-                           .transport = ATT_TRANSPORT_KEEP,
-                           .channels = channels};
-}
-
-static void calls_go_to_the_setting_that_they_ran_with(void **state)
-{
-    (void)state;
-    att_setting_t ll8 = ring(ATT_PROTOCOL_LL, 8), ll39 = ring(ATT_PROTOCOL_LL, 39),
-                  simple39 = ring(ATT_PROTOCOL_SIMPLE, 39), ll = ring(ATT_PROTOCOL_LL, 0);
-    assert_int_equal(att_objective_side(ll8, simple39, ll8), 0);
-    assert_int_equal(att_objective_side(ll8, simple39, simple39), 1);
-    /* NCCL had only 32 for it, or traffic for only 32. */
-    assert_int_equal(att_objective_side(ll8, simple39, ring(ATT_PROTOCOL_SIMPLE, 32)), 1);
-    assert_int_equal(att_objective_side(ll8, ll39, ring(ATT_PROTOCOL_LL, 32)), 1);
-    assert_int_equal(att_objective_side(ll8, ll39, ll8), 0);
-    assert_int_equal(att_objective_side(ll8, ll39, ring(ATT_PROTOCOL_LL, 40)), -1);
-    assert_int_equal(att_objective_side(ll8, simple39, ring(ATT_PROTOCOL_LL128, 8)), -1);
-    assert_int_equal(att_objective_side(ll8, ll8, ll8), -1); /* the chunk alone */
-    assert_int_equal(att_objective_side(ll8, ll, ll8), -1);
+    att_source_t s;
+    att_source_sample_t sample;
+    watch(&s, 900000);
+    assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+    att_part_t next = call_at(ATT_SOURCE_CALLS, 900000);
+    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(sample.call, ATT_SOURCE_CALLS);
+    assert_float_equal(sample.duration_us, 100, 1e-6);
+    assert_int_equal(sample.before, ATT_SOURCE_CALLS - 1);
+    assert_float_equal(sample.step_us, 900, 1e-6);
+    assert_false(sample.disturbed);
+    next = call_at(ATT_SOURCE_CALLS + 1, 900000);
+    next.disturbed = 1;
+    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_true(sample.disturbed);
+    next = call_at(ATT_SOURCE_CALLS + 3, 900000); /* one is missing: no step */
+    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_float_equal(sample.step_us, 0, 0);
+    watch(&s, 250000);
+    assert_int_equal(att_source_choose(&s, false), UINT32_MAX);
+    assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
+    assert_false(s.beside);
+    watch(&s, 900000);
+    for (int i = 0; i < ATT_SOURCE_CALLS; i++)
+        s.duration_us[i] = 40;
+    assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+    assert_false(s.beside);
 }
 
 int main(void)
@@ -177,8 +157,7 @@ int main(void)
         cmocka_unit_test(calls_with_gaps_leave_ring_only),
         cmocka_unit_test(whole_stamps_are_used_as_they_are),
         cmocka_unit_test(the_step_is_timed_start_to_start_on_demand),
-        cmocka_unit_test(measures_that_disagree_are_found),
-        cmocka_unit_test(calls_go_to_the_setting_that_they_ran_with),
+        cmocka_unit_test(the_step_beside_is_known_a_call_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

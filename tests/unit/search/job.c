@@ -62,7 +62,11 @@ void job_call(job_t *job)
     double measured = truth * (1 + job->noise * job_normal(job));
     double fate = job_draw(job);
     att_sample_t one = {job->call, measured, fate >= job->unusable, 0};
-    job->run_us += measured + job->compute_us;
+    double harm = att_setting_is_keep(job->in_force) ? 0 : job->harm;
+    double step = measured + job->compute_us * (1 + harm) * (1 + job->noise * job_normal(job));
+    job->run_us += measured + job->compute_us * (1 + harm);
+    if (job->stepped)
+        att_optimizer_step(job->optimizer, job->call, step);
     job->call++;
     att_optimizer_status_t status;
     att_optimizer_status(job->optimizer, &status);

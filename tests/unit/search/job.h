@@ -19,6 +19,8 @@ typedef struct job {
     double unusable;      /* share of samples flagged unusable */
     double lost;          /* share of samples that never come */
     double compute_us;    /* between calls, part of the run time */
+    double harm;          /* share by which compute takes longer after a call with a setting */
+    bool stepped;         /* the length of each step is handed in as well */
     uint32_t delay;       /* calls between a plan and its fence */
     uint32_t abort_every; /* every n-th plan is aborted; 0 none */
     struct att_optimizer *optimizer;
@@ -32,7 +34,7 @@ typedef struct job {
     att_setting_t incumbent;
     uint32_t plans, aborts;
     uint64_t trial_calls;
-    uint64_t unstamped; /* calls of a search without stamps: no sample */
+    uint64_t unstamped;     /* calls of a search without stamps: no sample */
     att_setting_t in_force; /* at the last call */
 } job_t;
 

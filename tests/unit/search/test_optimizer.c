@@ -43,6 +43,36 @@ static void a_winner_is_kept(void **state)
     end(&job);
 }
 
+/* 8 channels are 25 % faster alone; what is computed meanwhile counts too. */
+static void a_winner_that_makes_the_step_longer_is_not_kept(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("script:play=8/0o");
+    job_t job = job_of(&config);
+    job.stepped = true;
+    job.compute_us = 4000;
+    job.harm = 0.1; /* 200 us gained, 400 lost */
+    assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+    att_optimizer_status_t status = status_of(&job);
+    assert_true(status.kept_default && status.harms);
+    assert_true(att_setting_is_keep(status.incumbent));
+    assert_reason(&job, "ch=8 is 2");
+    assert_reason(&job, " faster alone, its step ");
+    assert_true(status.collective_gain > 0.2 && status.step_gain < -0.02);
+    assert_float_equal(status.tuned_us, status.baseline_us, 0);
+    end(&job);
+
+    job = job_of(&config);
+    job.stepped = true;
+    job.compute_us = 4000;
+    job.harm = 0.01; /* 200 us gained, 40 lost */
+    assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+    status = status_of(&job);
+    assert_false(status.kept_default || status.harms);
+    assert_true(status.collective_gain > 0.2 && status.step_gain > 0.01);
+    end(&job);
+}
+
 static void a_sequential_search_wastes_no_calls(void **state)
 {
     (void)state;
@@ -302,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_winner_is_kept),
+        cmocka_unit_test(a_winner_that_makes_the_step_longer_is_not_kept),
         cmocka_unit_test(a_sequential_search_wastes_no_calls),
         cmocka_unit_test(trials_are_committed_ahead_in_batches),
         cmocka_unit_test(a_strategy_says_how_many_samples),

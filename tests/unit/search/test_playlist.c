@@ -247,6 +247,78 @@ static void a_guard_ends(void **state)
     }
 }
 
+/* Runs of a guard whose winner makes the collective, a tenth of the step, 25 % faster and changes
+ * the step by `gain`; both are measured at 7 % noise. */
+#define STEP_RUNS 200
+typedef struct step_runs {
+    int wins, harms;
+    double calls;
+} step_runs_t;
+
+static step_runs_t beside_a_step(double gain)
+{
+    step_runs_t runs = {0};
+    uint64_t random = 7;
+    for (int run = 0; run < STEP_RUNS; run++) {
+        att_guard_t guard;
+        att_verdict_t verdict;
+        att_guard_begin(&guard, with_channels(4), 800);
+        do {
+            att_playlist_t list = {.discard = 1};
+            att_guard_list(&guard, &list);
+            for (uint32_t i = 0; i < list.count; i++) {
+                att_play_t *play = &list.plays[i];
+                bool winner = play->index == 1;
+                play->count = play->steps = ATT_GUARD_BLOCK;
+                for (uint32_t n = 0; n < ATT_GUARD_BLOCK; n++) {
+                    play->samples_us[n] = noisy(winner ? 80 : 100, &random);
+                    play->steps_us += noisy(winner ? 1000 / (1 + gain) : 1000, &random);
+                }
+            }
+            verdict = att_guard_ran(&guard, &list);
+        } while (verdict == ATT_VERDICT_OPEN);
+        runs.wins += verdict == ATT_VERDICT_WIN;
+        runs.harms += verdict == ATT_VERDICT_HARM;
+        runs.calls += (guard.sides[0].calls + guard.sides[1].calls) / (double)STEP_RUNS;
+    }
+    assert_int_equal(runs.wins + runs.harms, STEP_RUNS);
+    printf("step %+3.0f %%: kept in %d of %d, %.0f calls\n", 100 * gain, runs.wins, STEP_RUNS,
+           runs.calls);
+    return runs;
+}
+
+static void who_makes_the_step_longer_does_not_win(void **state)
+{
+    (void)state;
+    for (int percent = -8; percent <= 4; percent++) {
+        step_runs_t runs = beside_a_step(percent / 100.0);
+        if (percent <= -5)
+            assert_true(runs.harms >= STEP_RUNS * 0.98);
+        if (percent >= 0) /* no more false alarms than the level allows */
+            assert_true(runs.wins >= STEP_RUNS * 0.94);
+        if (percent >= 3) /* what gains in both costs hardly more than the collective alone */
+            assert_true(runs.calls <= 200);
+        assert_true(runs.calls <= 1000);
+    }
+}
+
+static void steps_belong_to_the_entries_of_the_list_in_force(void **state)
+{
+    (void)state;
+    att_playlist_t list = two_entries();
+    att_playlist_step(&list, 99, 10);  /* before the list */
+    att_playlist_step(&list, 100, 10); /* discarded */
+    att_playlist_step(&list, 101, 11);
+    att_playlist_step(&list, 102, 12);
+    att_playlist_step(&list, 106, 10); /* after it */
+    assert_int_equal(list.plays[0].steps, 2);
+    assert_float_equal(list.plays[0].steps_us, 23, 0);
+    assert_int_equal(list.plays[1].steps, 0);
+    att_playlist_clear(&list);
+    att_playlist_step(&list, 101, 11);
+    assert_int_equal(list.count, 0);
+}
+
 static void guard_blocks_alternate(void **state)
 {
     (void)state;
@@ -315,6 +387,8 @@ int main(void)
         cmocka_unit_test(comparisons),
         cmocka_unit_test(guard_blocks_alternate),
         cmocka_unit_test(a_guard_ends),
+        cmocka_unit_test(who_makes_the_step_longer_does_not_win),
+        cmocka_unit_test(steps_belong_to_the_entries_of_the_list_in_force),
         cmocka_unit_test(drift_needs_three_windows),
         cmocka_unit_test(drift_sees_both_directions_and_holds_back),
     };
