@@ -4,6 +4,7 @@
 #include "base/data_file.h"
 #include "cli/json_file.h"
 #include "cli/paper_rows.h"
+#include "cli/sim_report.h"
 #include "cli/sim_suite.h"
 #include "sim/crew.h"
 #include "sim/quantile.h"
@@ -371,6 +372,8 @@ int att_sim_paper(const att_sim_options_t *options, struct att_strategy_host *ho
     paper->host = host;
     paper->has_afnfa = att_strategy_host_check(host, AFNFA, NULL) == ATT_OK;
     int rc = att_strategy_host_check(host, SEARCH, error);
+    if (rc == ATT_OK && options->json != NULL)
+        rc = att_sim_report_try(options->json, error);
     if (rc == ATT_OK)
         rc = read_rows(paper, error);
     if (rc == ATT_OK)

@@ -92,10 +92,13 @@ static void make_folders(const char *path)
     }
 }
 
-static int try_to_write(const char *path, att_error_t *error)
+int att_sim_report_try(const char *path, att_error_t *error)
 {
     char temporary[PATH_MAX];
+    struct stat status;
     make_folders(path);
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return att_fail(error, ATT_ESYSTEM, "%s: cannot write: it is a folder", path);
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     FILE *file = fopen(temporary, "we");
     if (file == NULL)
@@ -127,7 +130,7 @@ static int close_text(FILE *file, const char *what, att_error_t *error)
 int att_sim_report_open(att_sim_report_t *report, const char *json_path, const char *csv_path,
                         const char *trace_path, att_error_t *error)
 {
-    int rc = json_path != NULL ? try_to_write(json_path, error) : ATT_OK;
+    int rc = json_path != NULL ? att_sim_report_try(json_path, error) : ATT_OK;
     if (rc != ATT_OK)
         return rc;
     att_sim_report_t made = {.rows = json_array(), .comparisons = json_array()};

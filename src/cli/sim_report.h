@@ -24,6 +24,8 @@ typedef struct att_sim_report {
     FILE *csv, *trace;         /* NULL: not wanted */
 } att_sim_report_t;
 
+/* Makes the folders that are missing; an error when the file could not be written then. */
+int att_sim_report_try(const char *path, att_error_t *error);
 /* Each path may be NULL. A file that cannot be written is an error now, not after the runs. */
 int att_sim_report_open(att_sim_report_t *report, const char *json_path, const char *csv_path,
                         const char *trace_path, att_error_t *error);

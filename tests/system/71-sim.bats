@@ -164,14 +164,31 @@ END
 
 # bats test_tags=long
 @test "the paper's rows come with source, simulation and difference" {
-    run attune sim --paper --json paper.json --quiet
+    run attune sim --paper --json made/paper.json --quiet
     expect_status 0
+    mv made/paper.json .
     expect_output 'Table 6 .*heavy .*18\.26 +18\.2[0-9] +-0\.[0-9]%.*1\.7[78]x'
     jq -e '.version == 1 and (.rows | length > 20) and (.rows | all(.published.source)) and
            ([.rows[] | select(.published.kind == "numeric" and .speedup_difference != null) |
              .published.autoccl_speedup as $published |
              [(.simulated.tuned_speedup, .simulated.stock_speedup) / $published - 1 | fabs] | min] |
              length > 8 and all(. <= 0.031))' paper.json
+}
+
+@test "a report that cannot be written is said before anything runs" {
+    mkdir folder
+    for what in '--surface small.csv' --paper; do
+        small >small.csv
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr attune sim $what --json folder
+        expect_status 4
+        expect_one_line 'folder: cannot write: it is a folder'
+        [ -z "$output" ] || fail "it ran"
+        # shellcheck disable=SC2086
+        run --separate-stderr attune sim $what --json small.csv/out.json
+        expect_status 4
+        expect_one_line 'small.csv/out.json: cannot write: Not a directory'
+    done
 }
 
 @test "plots are SVG; without gnuplot one line says so before anything runs" {
