@@ -42,6 +42,7 @@ enum {
     OPTION_TRACE,
     OPTION_QUIET,
     OPTION_HELP,
+    OPTIONS
 };
 
 static const struct row {
@@ -299,10 +300,41 @@ static int take(att_sim_options_t *o, int code, const char *flag, const char *te
     }
 }
 
+/* The suite names tasks and loads itself; the paper's table also who searches, and how often. */
+static bool goes_with_suite(int code)
+{
+    return code != OPTION_SURFACE && code != OPTION_COLLECTIVE && code != OPTION_BYTES &&
+           code != OPTION_LOAD && code != OPTION_LOAD_SCHEDULE;
+}
+
+static bool goes_with_paper(int code)
+{
+    static const int codes[] = {OPTION_PAPER, OPTION_PLUGIN_PATH,  OPTION_SAMPLES, OPTION_DISCARD,
+                                OPTION_LEAD,  OPTION_MAX_SLOWDOWN, OPTION_JSON,    OPTION_WORKERS,
+                                OPTION_LIMIT, OPTION_QUIET};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
+/* What would be of no effect is refused. */
+static int check_given(const bool given[OPTIONS], att_error_t *error)
+{
+    bool suite = given[OPTION_SUITE] || given[OPTION_SUITE_FILE], paper = given[OPTION_PAPER];
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].name == NULL || !given[rows[i].code])
+            continue;
+        if (paper && !goes_with_paper(rows[i].code))
+            return att_fail(error, ATT_EUSAGE, "--%s does not go with --paper", rows[i].name);
+        if (suite && !goes_with_suite(rows[i].code))
+            return att_fail(error, ATT_EUSAGE, "--%s does not go with --suite", rows[i].name);
+    }
+    return ATT_OK;
+}
+
 static int check(const att_sim_options_t *o, att_error_t *error)
 {
-    if (o->mode != ATT_SIM_MODE_SURFACES && o->surface_count > 0)
-        return att_fail(error, ATT_EUSAGE, "--surface does not go with --suite and --paper");
     if (o->mode == ATT_SIM_MODE_SURFACES && o->surface_count == 0)
         return att_fail(error, ATT_EUSAGE,
                         "what is to be searched? --surface NAME|FILE, --suite or --paper");
@@ -333,6 +365,7 @@ int att_sim_options_parse(int argc, char **argv, att_sim_options_t *options, att
                            .limit_s = 300};
     optind = 0;
     opterr = 0;
+    bool given[OPTIONS] = {false};
     int code, index;
     while ((code = getopt_long(argc, argv, "+:h", flags, &index)) != -1) {
         if (code == OPTION_HELP || code == 'h') {
@@ -347,11 +380,14 @@ int att_sim_options_parse(int argc, char **argv, att_sim_options_t *options, att
         int rc = take(&o, code, flags[index].name, optarg, error);
         if (rc != ATT_OK)
             return rc;
+        given[code] = true;
     }
     if (optind < argc)
         return att_fail(error, ATT_EUSAGE, "\"%.80s\" is no option; attune sim --help lists them",
                         argv[optind]);
-    int rc = check(&o, error);
+    int rc = check_given(given, error);
+    if (rc == ATT_OK)
+        rc = check(&o, error);
     if (rc == ATT_OK)
         *options = o;
     return rc;

@@ -226,6 +226,13 @@ END
 --surface small.csv --frobnicate|no option --frobnicate
 --surface small.csv extra|"extra" is no option
 --suite --surface small.csv|--surface does not go with --suite
+--surface small.csv --paper|--surface does not go with --paper
+--suite --bytes 1M|--bytes does not go with --suite
+--suite --load none|--load does not go with --suite
+--paper --suite|--suite does not go with --paper
+--paper --csv paper.csv|--csv does not go with --paper
+--paper --strategy random|--strategy does not go with --paper
+--paper --seeds 3|--seeds does not go with --paper
 --surface small.csv --seeds|--seeds needs a value
 CASES
 }
