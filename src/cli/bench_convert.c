@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SLOW_FIRST  3.0 /* bench_sweep.c */
 #define AGAIN_MOST  10000
@@ -155,6 +156,44 @@ static att_setting_t native_of(json_t *task)
     return native;
 }
 
+/* It becomes a part of the file's name. */
+static int is_load(const char *word)
+{
+    size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    return n > 0 && n <= 32 && word[n] == '\0';
+}
+
+/* Nothing is left, and nothing replaced, that attune sim would refuse. */
+static int write_surface(const sweep_t *s, size_t number, const char *path,
+                         const att_t4_header_t *header, json_t *results)
+{
+    char temporary[4096];
+    att_error_t inner = {""};
+    struct att_surface *surface;
+    if (snprintf(temporary, sizeof temporary, "%s/.%s.json.gz", s->options->out, header->name) >=
+        (int)sizeof temporary) {
+        json_decref(results);
+        return att_fail(s->error, ATT_EUSAGE, "the path '%.64s...' is too long", temporary);
+    }
+    int rc = att_t4_write(temporary, header, results, s->error);
+    if (rc != ATT_OK)
+        return rc;
+    if (att_surface_open(temporary, &surface, &inner) != ATT_OK) {
+        const char *reason = inner.text;
+        if (strncmp(reason, temporary, strlen(temporary)) == 0)
+            reason += strlen(temporary) + strlen(": ");
+        rc = att_fail(s->error, ATT_EINPUT, "%s: /tasks/%zu: would be no surface: %s", s->path,
+                      number, reason);
+    } else {
+        att_surface_close(surface);
+        if (rename(temporary, path) != 0)
+            rc = att_fail_errno(s->error, "%s: cannot rename to %s", temporary, path);
+    }
+    if (rc != ATT_OK)
+        unlink(temporary);
+    return rc;
+}
+
 static int convert_task(const sweep_t *s, size_t number, json_t *task)
 {
     const char *word = NULL, *load = NULL, *type = NULL;
@@ -162,7 +201,7 @@ static int convert_task(const sweep_t *s, size_t number, json_t *task)
     int ranks = 0, batch = 1;
     if (json_unpack(task, "{s:s, s:I, s:i, s:s, s:s, s?i}", "collective", &word, "bytes", &bytes,
                     "ranks", &ranks, "load", &load, "type", &type, "batch", &batch) != 0 ||
-        att_collective_parse(word) < 0 || bytes < 1 || ranks < 1)
+        att_collective_parse(word) < 0 || bytes < 1 || ranks < 1 || !is_load(load))
         return malformed(s, number, "no task of a sweep (collective, bytes, ranks, type, load)");
     char size[24], name[256], path[4096], description[200], note[200];
     att_bytes_text((uint64_t)bytes, size, sizeof size);
@@ -202,7 +241,7 @@ static int convert_task(const sweep_t *s, size_t number, json_t *task)
                               .nodes = 1,
                               .native = native_of(task),
                               .provenance = s->provenance};
-    rc = att_t4_write(path, &header, results, s->error);
+    rc = write_surface(s, number, path, &header, results);
     if (rc == ATT_OK)
         printf("%s: %zu settings\n", path, count);
     return rc;

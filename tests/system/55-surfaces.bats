@@ -234,6 +234,17 @@ END
     timeout 60 attune surfaces --json ./sweep-allreduce-80m.json.gz ./sweep-allgather-16m-gemm.json.gz >both.json
     jq -e '.surfaces[0] | .settings == 486 and .optimum == "ring/simple ch=27 chunk=1246720" and .load == "none"' both.json
     jq -e '.surfaces[1] | .settings == 255 and .load == "gemm" and .measured_again >= 20 and .optimum_us < .default_us' both.json
+    # What would be no surface, or a file elsewhere, is refused, and what is there stays.
+    zcat "$ATTUNE_ROOT"/docs/results/2026-11-29-h200/sweep-gemm.json.gz | jq '.tasks |= .[:1]' >one.json
+    cp sweep-allreduce-1m-gemm.json.gz before.json.gz
+    jq '.tasks[0].grid += [.tasks[0].grid[1]]' one.json >twice.json
+    refused 3 'twice.json: /tasks/0: would be no surface: /results element .* was there before' \
+        attune record --from-sweep ./twice.json --prefix sweep
+    cmp sweep-allreduce-1m-gemm.json.gz before.json.gz
+    mkdir -p up/sweep-allreduce-1m-up up/out
+    jq '.tasks[0].load = "/../../up"' one.json >elsewhere.json
+    refused 3 'elsewhere.json: /tasks/0: no task of a sweep' attune record --from-sweep ./elsewhere.json --out up/out
+    [ -z "$(find . -name '.sweep*')" ] || fail "a file was left"
     echo '{"version": 1, "tasks": []}' >other.json
     refused 3 'other.json: no file of attune bench --sweep' attune record --from-sweep ./other.json
     refused 3 'surface' attune record --from-sweep "$data/a40-pcie-8-allgather.json"
