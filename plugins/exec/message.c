@@ -83,19 +83,26 @@ char *message_tell(const att_setting_t *setting, const att_result_t *result)
 
 /* ---- from the program ---- */
 
+/* The program's own words, which end at a newline and on somebody's terminal. */
+static void quote(char *why, size_t size, const char *what, const char *text)
+{
+    snprintf(why, size, "%s: %.*s", what, (int)strcspn(text, "\n"), text);
+    for (char *c = why; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+}
+
 static json_t *object_of(const char *line, char *why, size_t size)
 {
     json_error_t error;
     json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &error);
-    if (!json_is_object(object)) {
-        snprintf(why, size, "the program wrote no JSON object: %.80s", line);
-        json_decref(object);
-        return NULL;
-    }
     const char *text = json_string_value(json_object_get(object, "error"));
-    if (text == NULL)
+    if (json_is_object(object) && text == NULL)
         return object;
-    snprintf(why, size, "the program says: %.*s", (int)strcspn(text, "\n"), text);
+    if (text != NULL)
+        quote(why, size, "the program says", text);
+    else
+        quote(why, size, "the program wrote no JSON object", line);
     json_decref(object);
     return NULL;
 }
