@@ -32,6 +32,46 @@ static void print_help(const char *verb)
         verb);
 }
 
+static const char *group_of(const json_t *task)
+{
+    return json_string_value(json_object_get(task, "group"));
+}
+
+static const char *collective_of(const json_t *task)
+{
+    return json_string_value(json_object_get(task, "collective"));
+}
+
+static const char *phase_of(const json_t *task)
+{
+    return json_string_value(json_object_get(task, "phase"));
+}
+
+static uint64_t bytes_of(const json_t *task)
+{
+    return (uint64_t)json_integer_value(json_object_get(task, "bytes"));
+}
+
+static bool is_word(const char *word)
+{
+    return word != NULL && word[0] != '\0' &&
+           word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789")] == '\0';
+}
+
+/* Whether a list has what the rest of this file takes for granted, and what a terminal can take. */
+static bool are_tasks(const json_t *tasks)
+{
+    size_t i;
+    json_t *task;
+    bool good = json_is_array(tasks);
+    json_array_foreach(tasks, i, task) good &=
+        is_word(group_of(task)) && is_word(phase_of(task)) &&
+        att_collective_parse(collective_of(task)) >= 0 &&
+        json_integer_value(json_object_get(task, "bytes")) >= 0;
+    return good;
+}
+
+/* NULL: said why. */
 static json_t *read_tasks(const char *run, bool *finished)
 {
     char path[PATH_MAX];
@@ -46,24 +86,11 @@ static json_t *read_tasks(const char *run, bool *finished)
     *finished = state != NULL && strcmp(state, "finished") == 0;
     json_t *tasks = json_incref(json_object_get(root, "tasks"));
     json_decref(root);
-    return tasks;
-}
-
-static const char *group_of(const json_t *task)
-{
-    const char *group = json_string_value(json_object_get(task, "group"));
-    return group != NULL ? group : "";
-}
-
-static const char *collective_of(const json_t *task)
-{
-    const char *collective = json_string_value(json_object_get(task, "collective"));
-    return collective != NULL ? collective : "";
-}
-
-static uint64_t bytes_of(const json_t *task)
-{
-    return (uint64_t)json_integer_value(json_object_get(task, "bytes"));
+    if (are_tasks(tasks))
+        return tasks;
+    att_log(ATT_LOG_ERROR, "%s: not the tasks of a run", path);
+    json_decref(tasks);
+    return NULL;
 }
 
 static void list(const json_t *tasks)
@@ -74,8 +101,7 @@ static void list(const json_t *tasks)
     {
         char bytes[24];
         printf("%s:%s:%s  %s%s\n", group_of(task), collective_of(task),
-               att_bytes_text(bytes_of(task), bytes, sizeof bytes),
-               json_string_value(json_object_get(task, "phase")),
+               att_bytes_text(bytes_of(task), bytes, sizeof bytes), phase_of(task),
                json_is_true(json_object_get(task, "pinned")) ? ", pinned" : "");
     }
 }
@@ -189,6 +215,8 @@ static int set_pins(const char *run, char **words, int count, bool pin)
     int code = ATT_OK;
     if (count == 0) {
         list(tasks);
+        if (json_array_size(tasks) == 0)
+            att_log(ATT_LOG_WARN, "%s has no task yet: none of its collectives was called", run);
     } else if (finished) {
         att_log(ATT_LOG_ERROR, "%s has finished: nothing is tuned any more", run);
         code = ATT_EFAIL;

@@ -64,3 +64,23 @@ end_job() {
     expect_status 1
     expect_one_line 'has finished'
 }
+
+@test "a run without tasks, and a tasks.json that is none" {
+    local tasks
+    mkdir run
+    echo '{"version":1,"state":"running","tasks":[]}' >run/tasks.json
+    run --separate-stderr attune pin run
+    expect_status 0
+    expect_one_line 'run has no task yet'
+    for tasks in null 7 '[7]' '[{"group":"0x1","collective":"allgather","bytes":1}]' \
+        '[{"group":"0x1\u001b[2J","collective":"allgather","bytes":1,"phase":"search"}]' \
+        '[{"group":"0x1","collective":"sum","bytes":1,"phase":"search"}]'; do
+        printf '{"version":1,"state":"running","tasks":%s}\n' "$tasks" >run/tasks.json
+        run --separate-stderr attune pin run
+        expect_status 1
+        expect_one_line 'run/tasks.json: not the tasks of a run'
+        run --separate-stderr attune pin run allgather:1
+        expect_status 1
+        expect_one_line 'run/tasks.json: not the tasks of a run'
+    done
+}
