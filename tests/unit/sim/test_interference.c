@@ -43,33 +43,53 @@ static void settle(const char *strategy, att_sim_objective_t objective, int chan
     att_strategy_host_destroy(host);
 }
 
-static void step_objective_settles_at_eight(void **state)
+static void with_the_step(const char *strategy)
 {
     int channels[SEEDS];
     double step_us[SEEDS];
-    settle(*state, ATT_SIM_STEP, channels, step_us);
+    settle(strategy, ATT_SIM_STEP, channels, step_us);
     for (int i = 0; i < SEEDS; i++)
         if (abs(channels[i] - 8) > 2)
-            fail_msg("%s, seed %d: %d channels", (const char *)*state, i + 1, channels[i]);
+            fail_msg("%s, seed %d: %d channels", strategy, i + 1, channels[i]);
 }
 
-static void collective_objective_makes_the_step_slower(void **state)
+static void with_the_collective_alone(const char *strategy)
 {
     int channels[SEEDS];
     double step_us[SEEDS];
     double native_us = 858 + 1100 * (0.8 / 1.8);
-    settle(*state, ATT_SIM_COLLECTIVE, channels, step_us);
+    settle(strategy, ATT_SIM_COLLECTIVE, channels, step_us);
     for (int i = 0; i < SEEDS; i++) {
         assert_true(channels[i] >= 16);
         assert_true(step_us[i] >= native_us - 1e-6);
     }
 }
 
+static void descent_settles_at_eight(void **state)
+{
+    with_the_step("coordinate_descent");
+}
+
+static void default_settles_at_eight(void **state)
+{
+    with_the_step("default");
+}
+
+static void descent_alone_makes_the_step_slower(void **state)
+{
+    with_the_collective_alone("coordinate_descent");
+}
+
+static void default_alone_makes_the_step_slower(void **state)
+{
+    with_the_collective_alone("default");
+}
+
 int main(void)
 {
-    static char strategy[] = "coordinate_descent";
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(step_objective_settles_at_eight, strategy),
-        cmocka_unit_test_prestate(collective_objective_makes_the_step_slower, strategy)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(descent_settles_at_eight),
+                                       cmocka_unit_test(default_settles_at_eight),
+                                       cmocka_unit_test(descent_alone_makes_the_step_slower),
+                                       cmocka_unit_test(default_alone_makes_the_step_slower)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
