@@ -61,3 +61,15 @@ load setup
     [ "$status" -ne 0 ]
     expect_one_line 'knobs.json: knobs: pairs'
 }
+
+@test "the page of the documentation has the catalogue's tables" {
+    local line lines=0
+    jq -rf "$ATTUNE_ROOT/docs/knobs.jq" "$ATTUNE_ROOT/data/knobs.json" >tables
+    while IFS= read -r line; do
+        [ -z "$line" ] || grep -qxF -- "$line" "$ATTUNE_ROOT/docs/knobs.md" ||
+            fail "docs/knobs.md lacks: $line"
+        lines=$((lines + 1))
+    done <tables
+    [ "$lines" -eq 14 ] || fail "$lines lines: $(cat tables)"
+    [ "$(grep -c '^|' "$ATTUNE_ROOT/docs/knobs.md")" -eq 13 ] || fail "docs/knobs.md has other rows too"
+}
