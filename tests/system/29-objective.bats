@@ -84,24 +84,30 @@ opposed() {
     expect_one_line 'objective.*collective.*step'
 }
 
-# sums [option...]: sums whose bits tell the order of additions
+# sums TYPE [option...]: sums whose bits tell the order of additions
 sums() {
+    local type=$1
+    shift
     rm -rf run
+    # shellcheck disable=SC2086 # no word for floats
     run attune run --quiet --run-dir run --max-cost 0 --strategy random:trials=6 --fabric real "$@" -- \
-        "$ATTUNE_BUILD/tests/test_order" 4 16384 3000
+        "$ATTUNE_BUILD/tests/test_order" 4 16384 3000 $type
     expect_status 0
 }
 
 @test "--reproducible keeps every bit of the sums; a search without it changes some" {
     [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
     [ -x "$ATTUNE_BUILD/tests/test_order" ] || skip 'the host fabric is not built'
-    local alone
-    alone=$(LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric "$ATTUNE_BUILD/tests/test_order" 4 16384 3000)
-    [[ $alone == 'calls 3000 different 1 first 0x'* ]] || fail "$alone"
-    sums --reproducible
-    grep -qxF -- "$alone" <<<"$output" || fail "alone: $alone"$'\n'"--reproducible: $output"
-    jq -e '.coverage.decisions == 12000 and (.tasks | length == 1)' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
-    sums
-    jq -e '.tasks[0].trials >= 1' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
-    expect_output 'calls 3000 different ([2-9]|[1-6][0-9]) first'
+    local alone type
+    for type in '' bfloat16; do
+        # shellcheck disable=SC2086
+        alone=$(LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric "$ATTUNE_BUILD/tests/test_order" 4 16384 3000 $type)
+        [[ $alone == 'calls 3000 different 1 first 0x'* ]] || fail "$alone"
+        sums "$type" --reproducible
+        grep -qxF -- "$alone" <<<"$output" || fail "$type alone: $alone"$'\n'"--reproducible: $output"
+        jq -e '.coverage.decisions == 12000 and (.tasks | length == 1)' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+        sums "$type"
+        jq -e '.tasks[0].trials >= 1' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+        expect_output 'calls 3000 different ([2-9]|[1-6][0-9]) first'
+    done
 }
