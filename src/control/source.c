@@ -19,6 +19,7 @@ void att_source_init(att_source_t *source, att_reduction_t reduction, bool step)
     source->reduction = source->stamps = reduction;
     source->step = step;
     source->native = ATT_SETTING_KEEP;
+    source->window = 1;
 }
 
 /* The call before this one: only now is it known how long its step was. */
@@ -40,13 +41,16 @@ int att_source_watch(att_source_t *source, const att_part_t *whole)
         source->interval_us[source->intervals++] = interval_us;
     if (us > 0 && source->durations < ATT_SOURCE_CALLS)
         source->duration_us[source->durations++] = us;
-    return source->durations == ATT_SOURCE_CALLS;
+    source->watched++;
+    return source->durations == ATT_SOURCE_CALLS &&
+           (!source->step || source->watched >= ATT_SOURCE_STEPS);
 }
 
 uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
 {
     if (source->step) {
         source->reduction = ATT_REDUCTION_INTERVAL;
+        source->window = source->rhythm.period > 1 ? source->rhythm.period : 1;
         return source->intervals >= ATT_SOURCE_CALLS / 2 ? UINT32_MAX : 0;
     }
     double us = att_median(source->duration_us, source->durations);
@@ -65,21 +69,55 @@ uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
            ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_SIMPLE);
 }
 
-int att_source_sample(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample)
+/* The step that is to be short ends with the call before: the mean of the last `window` ones; not
+ * above 0 when one of them is not known. What a setting does to compute may all lie in the long
+ * one, which no robust statistic of single ones would see. */
+static double step_ending_before(att_source_t *source, const att_part_t *whole)
 {
-    double step_us = step_before(source, whole);
+    double us = step_before(source, whole), sum = 0;
+    if (!(us > 0)) {
+        source->run = 0;
+        return us;
+    }
+    uint64_t call = source->previous.call;
+    source->run_us[call % ATT_RHYTHM_PERIOD] = us;
+    if (source->run < ATT_RHYTHM_PERIOD)
+        source->run++;
+    if (source->run < source->window)
+        return -1;
+    for (uint32_t k = 0; k < source->window; k++)
+        sum += source->run_us[(call - k) % ATT_RHYTHM_PERIOD];
+    return sum / source->window;
+}
+
+/* As step_before, made level: a single step as good as any other. */
+static double level_step_before(att_source_t *source, const att_part_t *whole, uint64_t even_from)
+{
+    double us = step_before(source, whole);
+    if (!(us > 0))
+        return us;
+    if (source->previous.call >= even_from)
+        att_rhythm_add(&source->rhythm, source->previous.call, us);
+    return att_rhythm_level(&source->rhythm, source->previous.call, us);
+}
+
+int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t even_from,
+                      att_source_sample_t *sample)
+{
     const att_part_t *before = &source->previous;
+    double level_us = level_step_before(source, whole, even_from);
     *sample = (att_source_sample_t){.call = whole->call};
     if (source->reduction == ATT_REDUCTION_INTERVAL) {
         sample->call = before->call;
-        sample->duration_us = step_us;
+        sample->duration_us =
+            source->step ? step_ending_before(source, whole) : step_before(source, whole);
         sample->collective_us = att_part_duration_us(before, source->stamps);
     } else {
         sample->duration_us = sample->collective_us =
             att_part_duration_us(whole, source->reduction);
-        if (source->beside && step_us > 0) {
+        if (source->beside && level_us > 0) {
             sample->before = before->call;
-            sample->step_us = step_us;
+            sample->step_us = level_us;
             sample->disturbed = before->disturbed || whole->disturbed;
         }
     }

@@ -10,9 +10,11 @@
 #define ATT_CONTROL_SOURCE_H
 
 #include "attune/setting.h"
+#include "control/rhythm.h"
 #include "profile/aggregate.h"
 
 #define ATT_SOURCE_CALLS 12 /* calls with NCCL's own setting that are watched */
+#define ATT_SOURCE_STEPS 48 /* where the step is to be short: for the pattern that they come in */
 
 typedef struct att_source {
     att_reduction_t reduction;
@@ -23,10 +25,16 @@ typedef struct att_source {
     uint32_t durations, intervals;
     double duration_us[ATT_SOURCE_CALLS], interval_us[ATT_SOURCE_CALLS];
     att_part_t previous; /* last complete call; ranks = 0: none */
+    uint32_t watched;
+    att_rhythm_t rhythm; /* of steps */
+    uint32_t window;     /* calls of a step that is to be short: a period of the rhythm, or 1 */
+    uint32_t run;        /* calls that followed each other one by one, up to the period's limit */
+    double run_us[ATT_RHYTHM_PERIOD]; /* their steps, by call modulo the limit */
 } att_source_t;
 
 void att_source_init(att_source_t *source, att_reduction_t reduction, bool step);
-/* A complete call with NCCL's own setting. Returns 1 when enough were seen to choose. */
+/* A complete call with NCCL's own setting. Returns 1 when enough were seen to choose, or more than
+ * enough for the step to have shown itself. */
 int att_source_watch(att_source_t *source, const att_part_t *whole);
 /* whole_stamps: every rank's stop stamps cover all threads. Returns the pairs (ATT_PAIR_BIT) whose
  * samples can be compared with each other; 0: the step is asked for, and its calls do not follow
@@ -39,10 +47,13 @@ typedef struct att_source_sample {
     double collective_us; /* of that call, by stamps */
     /* Of the call before the one that brought it, whose step is known only now: */
     uint64_t before;
-    double step_us; /* from its start to the next call's; 0: not of interest (att_source_choose) */
+    double step_us; /* from its start to the next call's, made level (rhythm.h); 0: not known, or
+                       not of interest (att_source_choose) */
     int disturbed;  /* that step, by another group's list */
 } att_source_sample_t;
-/* A complete call; 1 with a sample, or 0. */
-int att_source_sample(att_source_t *source, const att_part_t *whole, att_source_sample_t *sample);
+/* A complete call; 1 with a sample, or 0. even_from: the first call after the last list; from there
+ * on all calls have one setting, and the pattern that they come in is learnt. */
+int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t even_from,
+                      att_source_sample_t *sample);
 
 #endif

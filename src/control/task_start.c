@@ -155,7 +155,7 @@ void att_task_start(struct att_task *t)
     att_optimizer_config_t search = {.strategy = config->strategy,
                                      .seed = (uint64_t)config->seed,
                                      .samples = (int)config->samples,
-                                     .discard = 1,
+                                     .discard = (int)t->source.window,
                                      .max_slowdown = config->max_slowdown,
                                      .max_cost = config->max_cost,
                                      .max_trials = (int)config->max_trials,

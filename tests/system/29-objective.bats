@@ -40,22 +40,22 @@ tuned() {
     jq -e '.tasks[0].reduction != "start to start"' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
 }
 
-# opposed US [option...]: a job whose step is 1 ms, or 1.5 ms when its AllGather took less than US
-# microseconds; NCCL's choice takes 226.
+# opposed US BUCKETS [option...]: a job that computes for 1 ms a call, or 1.5 ms when its AllGather took
+# less than US microseconds, after every BUCKETS calls; NCCL's choice takes 226.
 opposed() {
-    local us=$1
-    shift
+    local us=$1 buckets=$2
+    shift 2
     [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
     [ -x "$ATTUNE_BUILD/tests/test_opposed" ] || skip 'the host fabric is not built'
     rm -rf run
     run attune run --run-dir run --max-cost 0 --strategy random:trials=10 --fabric model \
-        --surface a40-nvlink-8-allgather "$@" -- "$ATTUNE_BUILD/tests/test_opposed" 8 524288 2000 "$us"
+        --surface a40-nvlink-8-allgather "$@" -- "$ATTUNE_BUILD/tests/test_opposed" 8 524288 8000 "$us" "$buckets"
     expect_status 0
 }
 
 @test "what makes the collective faster and its step slower is not kept, and the reason says so" {
     local reason='is [0-9.]+ % faster alone, its step 2[0-9.]+ % slower \(bound [0-9.]+ %\); try --objective step'
-    opposed 215
+    opposed 215 1
     expect_output "kept NCCL's choice"
     expect_output "^ +[a-z]+/.* $reason"
     grep -Eq "warning: .*$reason" run/attuned.log || fail "$(cat run/attuned.log)"
@@ -63,9 +63,18 @@ opposed() {
     jq -r '.runs[0].tasks[0] | select(.kept_default) | .reason' run/summary.json | grep -Eq "$reason" || fail "$(cat run/summary.json)"
 }
 
+@test "buckets: four calls and then what is computed for all of them; the step is that of the four" {
+    opposed 215 4
+    expect_output "kept NCCL's choice"
+    expect_output '^ +[a-z]+/.* is [0-9.]+ % faster alone, its step [12][0-9.]+ % slower'
+    opposed 240 4 --objective step
+    jq -e '.tasks[0] | .disagreement.objective == "step" and .disagreement.step_gain > 0.2' run/tasks.json >/dev/null ||
+        fail "$(cat run/tasks.json)"
+}
+
 @test "a winner that makes the step shorter and the collective slower: log, table, summary and report warn" {
     local warning='the collective is [0-9.]+ % slower, its step [0-9.]+ % faster'
-    opposed 240 --objective step
+    opposed 240 1 --objective step
     expect_output "^ +warning: $warning"
     grep -Eq 'makes the collective [0-9.]+ % slower and its step [0-9.]+ % faster' run/attuned.log || fail "$(cat run/attuned.log)"
     jq -e '.tasks[0].disagreement | .objective == "step" and .collective_gain < -0.02 and .step_gain > 0.02' \

@@ -1,8 +1,9 @@
 /*
- * opposed RANKS BYTES CALLS US: AllGather of BYTES a rank on the modelled fabric, with 1 ms of
- * computation after each call, 1.5 ms when the call took less than US microseconds: what makes the
- * collective faster slows the step, as when its channels take the compute's multiprocessors. Exit
- * status 0 when every call succeeded.
+ * opposed RANKS BYTES CALLS US [BUCKETS]: AllGather of BYTES a rank on the modelled fabric, with 1
+ * ms of computation after each call, 1.5 ms when the call took less than US microseconds: what
+ * makes the collective faster slows the step, as when its channels take the compute's
+ * multiprocessors. With BUCKETS so many calls follow each other at once, and then comes the
+ * computation for all of them. Exit status 0 when every call succeeded.
  */
 #include "fabric/nccl_abi.h"
 
@@ -11,8 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int rank_main(int ranks, int rank, size_t bytes, long calls, double fast_us, ncclUniqueId id)
+static int rank_main(int ranks, int rank, size_t bytes, long calls, double fast_us, long buckets,
+                     ncclUniqueId id)
 {
+    double compute_us = 0;
     ncclComm_t comm;
     char *send = calloc(1, bytes), *receive = calloc((size_t)ranks, bytes);
     if (send == NULL || receive == NULL || ncclCommInitRank(&comm, ranks, id, rank) != ncclSuccess)
@@ -22,7 +25,11 @@ static int rank_main(int ranks, int rank, size_t bytes, long calls, double fast_
         if (ncclAllGather(send, receive, bytes, ncclInt8, comm, NULL) != ncclSuccess)
             return 1;
         double us = (double)(ncclFabricNow(comm) - before_ns) / 1000;
-        ncclFabricAdvance(comm, us < fast_us ? 1500 : 1000);
+        compute_us += us < fast_us ? 1500 : 1000;
+        if ((i + 1) % buckets != 0)
+            continue;
+        ncclFabricAdvance(comm, compute_us);
+        compute_us = 0;
     }
     ncclCommDestroy(comm);
     free(send);
@@ -32,19 +39,20 @@ static int rank_main(int ranks, int rank, size_t bytes, long calls, double fast_
 
 int main(int argc, char **argv)
 {
-    int ranks = argc == 5 ? atoi(argv[1]) : 0;
-    long bytes = argc == 5 ? atol(argv[2]) : 0, calls = argc == 5 ? atol(argv[3]) : 0;
-    double fast_us = argc == 5 ? atof(argv[4]) : 0;
+    int enough = argc == 5 || argc == 6, ranks = enough ? atoi(argv[1]) : 0;
+    long bytes = enough ? atol(argv[2]) : 0, calls = enough ? atol(argv[3]) : 0;
+    long buckets = argc == 6 ? atol(argv[5]) : 1;
+    double fast_us = enough ? atof(argv[4]) : 0;
     ncclUniqueId id;
-    if (ranks < 2 || bytes < 1 || calls < 1 || !(fast_us > 0)) {
-        fprintf(stderr, "usage: opposed RANKS BYTES CALLS US\n");
+    if (ranks < 2 || bytes < 1 || calls < 1 || buckets < 1 || !(fast_us > 0)) {
+        fprintf(stderr, "usage: opposed RANKS BYTES CALLS US [BUCKETS]\n");
         return 2;
     }
     if (ncclGetUniqueId(&id) != ncclSuccess)
         return 1;
     for (int r = 0; r < ranks; r++)
         if (fork() == 0)
-            _exit(rank_main(ranks, r, (size_t)bytes, calls, fast_us, id));
+            _exit(rank_main(ranks, r, (size_t)bytes, calls, fast_us, buckets, id));
     int failed = 0, status;
     while (wait(&status) > 0)
         failed |= status != 0;

@@ -28,7 +28,7 @@ static void watch(att_source_t *s, uint64_t period_ns)
     for (uint64_t c = 0; c < ATT_SOURCE_CALLS; c++) {
         att_part_t whole = call_at(c, period_ns);
         assert_int_equal(att_source_watch(s, &whole), c + 1 == ATT_SOURCE_CALLS);
-        att_source_sample(s, &whole, &sample);
+        att_source_sample(s, &whole, 0, &sample);
     }
     assert_int_equal(s->native.algorithm, ATT_ALGORITHM_TREE);
     assert_int_equal(s->native.channels, 8);
@@ -43,15 +43,15 @@ static void back_to_back_calls_are_timed_start_to_start(void **state)
     assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
     att_part_t next = call_at(ATT_SOURCE_CALLS, 120000);
     att_source_sample_t sample;
-    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 1);
     assert_int_equal(sample.call, ATT_SOURCE_CALLS - 1);
     assert_float_equal(sample.duration_us, 120, 1e-6);
     /* A hole in the calls gives no sample, and neither does an untimed call. */
     next = call_at(ATT_SOURCE_CALLS + 2, 120000);
-    assert_int_equal(att_source_sample(&s, &next, &sample), 0);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 0);
     next = call_at(ATT_SOURCE_CALLS + 3, 120000);
     next.untimed = ATT_UNTIMED_LOST;
-    assert_int_equal(att_source_sample(&s, &next, &sample), 0);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 0);
 }
 
 /* Beside other work the blocks wait for multiprocessors: twice the stamps and more, and it counts.
@@ -86,7 +86,7 @@ static void whole_stamps_are_used_as_they_are(void **state)
     assert_int_equal(s.reduction, ATT_REDUCTION_COMMON);
     att_part_t next = call_at(50, 160000);
     att_source_sample_t sample;
-    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 1);
     assert_int_equal(sample.call, 50);
     assert_float_equal(sample.duration_us, 100, 1e-6);
 }
@@ -102,7 +102,7 @@ static void the_step_is_timed_start_to_start_on_demand(void **state)
     assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
     att_part_t next = call_at(ATT_SOURCE_CALLS, 900000);
     att_source_sample_t sample;
-    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 1);
     assert_float_equal(sample.duration_us, 900, 1e-6);
     assert_float_equal(sample.collective_us, 100, 1e-6);
     /* Calls that never follow each other have no step. */
@@ -110,7 +110,7 @@ static void the_step_is_timed_start_to_start_on_demand(void **state)
     for (uint64_t c = 0; c < ATT_SOURCE_CALLS; c++) {
         att_part_t whole = call_at(3 * c, 900000);
         att_source_watch(&s, &whole);
-        att_source_sample(&s, &whole, &sample);
+        att_source_sample(&s, &whole, 0, &sample);
     }
     assert_int_equal(att_source_choose(&s, true), 0);
 }
@@ -125,7 +125,7 @@ static void the_step_beside_is_known_a_call_later(void **state)
     watch(&s, 900000);
     assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
     att_part_t next = call_at(ATT_SOURCE_CALLS, 900000);
-    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 1);
     assert_int_equal(sample.call, ATT_SOURCE_CALLS);
     assert_float_equal(sample.duration_us, 100, 1e-6);
     assert_int_equal(sample.before, ATT_SOURCE_CALLS - 1);
@@ -133,10 +133,10 @@ static void the_step_beside_is_known_a_call_later(void **state)
     assert_false(sample.disturbed);
     next = call_at(ATT_SOURCE_CALLS + 1, 900000);
     next.disturbed = 1;
-    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 1);
     assert_true(sample.disturbed);
     next = call_at(ATT_SOURCE_CALLS + 3, 900000); /* one is missing: no step */
-    assert_int_equal(att_source_sample(&s, &next, &sample), 1);
+    assert_int_equal(att_source_sample(&s, &next, 0, &sample), 1);
     assert_float_equal(sample.step_us, 0, 0);
     watch(&s, 250000);
     assert_int_equal(att_source_choose(&s, false), UINT32_MAX);
@@ -149,6 +149,68 @@ static void the_step_beside_is_known_a_call_later(void **state)
     assert_false(s.beside);
 }
 
+/* Every fourth step is 4 ms long, the others 1 ms. */
+static void a_step_that_is_to_be_short_is_a_whole_period(void **state)
+{
+    (void)state;
+    att_source_t s;
+    att_source_sample_t sample;
+    uint64_t start_ns = 1000000;
+    int enough = 0;
+    att_source_init(&s, ATT_REDUCTION_COMMON, true);
+    for (uint64_t c = 0; c < 70; c++) {
+        att_part_t whole = call_at(0, 0);
+        whole.call = c;
+        whole.start_sum_ns = 2 * start_ns - 500;
+        start_ns += (c % 4 == 3 ? 4000000 : 1000000) + (c == 60 ? 80000 : 0);
+        if (!enough && (enough = att_source_watch(&s, &whole)) != 0) {
+            assert_int_equal(c, ATT_SOURCE_STEPS - 1);
+            assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+            assert_int_equal(s.window, 4);
+        }
+        if (!enough) {
+            att_source_sample(&s, &whole, 0, &sample);
+            continue;
+        }
+        int there = att_source_sample(&s, &whole, 0, &sample);
+        assert_int_equal(there, c >= ATT_SOURCE_STEPS + 2); /* four calls later */
+        if (!there)
+            continue;
+        assert_int_equal(sample.call, c - 1);
+        /* What one call adds is in the four windows that hold it. */
+        assert_float_equal(sample.duration_us, c - 1 >= 60 && c - 1 < 64 ? 1770 : 1750, 1e-6);
+    }
+    att_part_t later = call_at(0, 0); /* one is missing: windows with it are not known */
+    later.call = 71;
+    for (int i = 0; i < 6; i++, later.call++) {
+        later.start_sum_ns = 2 * start_ns - 500;
+        start_ns += 1000000;
+        assert_int_equal(att_source_sample(&s, &later, 0, &sample), i >= 4);
+    }
+}
+
+/* Beside a collective that is measured alone, single steps are made level; what was learnt between
+ * lists holds in them. */
+static void steps_beside_are_made_level(void **state)
+{
+    (void)state;
+    att_source_t s;
+    att_source_sample_t sample;
+    uint64_t start_ns = 1000000;
+    att_source_init(&s, ATT_REDUCTION_COMMON, false);
+    s.beside = true;
+    for (uint64_t c = 0; c < 60; c++) {
+        att_part_t whole = call_at(0, 0);
+        whole.call = c;
+        whole.start_sum_ns = 2 * start_ns - 500;
+        start_ns += (c % 4 == 3 ? 4000000 : 1000000) + (c > 32 && c <= 40 ? 70000 : 0);
+        att_source_sample(&s, &whole, c < 33 ? 0 : 41, &sample);
+        if (c > 18) /* known by the 16th */
+            assert_float_equal(sample.step_us, c - 1 > 32 && c - 1 <= 40 ? 1820 : 1750, 1e-6);
+    }
+    assert_int_equal(s.rhythm.count, 32 + 18);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +220,8 @@ int main(void)
         cmocka_unit_test(whole_stamps_are_used_as_they_are),
         cmocka_unit_test(the_step_is_timed_start_to_start_on_demand),
         cmocka_unit_test(the_step_beside_is_known_a_call_later),
+        cmocka_unit_test(a_step_that_is_to_be_short_is_a_whole_period),
+        cmocka_unit_test(steps_beside_are_made_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
