@@ -49,6 +49,7 @@ struct att_agent {
     struct att_span *span; /* of peers */
     struct att_timeline *timeline;
     struct att_run_folder *folder;
+    struct att_writer *writer; /* NULL: not the first agent */
     att_notes_t notes;
     struct att_counting *counting; /* NULL: --counters off */
     struct att_exporter *exporter; /* of the first agent */
@@ -95,10 +96,13 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
     if (status == ATT_OK && config->quarantine[0] != '\0')
         status = att_quarantine_read(config->quarantine, &agent->quarantine, error);
     /* With several agents only the first writes the folder. */
-    if (status == ATT_OK && config->run_dir[0] != '\0' && att_messenger_self(messenger) == 0)
-        status = att_run_folder_open(config->run_dir, &agent->folder, error);
-    if (status == ATT_OK && att_messenger_self(messenger) == 0)
-        status = att_exporter_create(config, &agent->exporter, error);
+    bool first = att_messenger_self(messenger) == 0;
+    if (status == ATT_OK && first)
+        status = att_writer_create(&agent->writer, error);
+    if (status == ATT_OK && first && config->run_dir[0] != '\0')
+        status = att_run_folder_open(config->run_dir, agent->writer, &agent->folder, error);
+    if (status == ATT_OK && first)
+        status = att_exporter_create(config, agent->writer, &agent->exporter, error);
     att_segment_name_t name = {config->shm_dir, config->run_id, config->node};
     if (status == ATT_OK)
         status = att_segment_open(&name, ATT_SEGMENT_AGENT, &agent->segment, error);
@@ -347,7 +351,8 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     att_exporter_report(agent->exporter, &totals, rows, count, last);
     if (agent->folder != NULL &&
         att_run_folder_tasks(agent->folder, &totals, rows, count) != ATT_OK)
-        att_log_limited(&site, ATT_LOG_ERROR, "cannot write %s/tasks.json", agent->config->run_dir);
+        att_log_limited(&site, ATT_LOG_ERROR, "no memory for %s/tasks.json",
+                        agent->config->run_dir);
 }
 
 static bool is_alive(void *context, uint32_t process)
@@ -430,6 +435,7 @@ void att_agent_finish(struct att_agent *agent)
     if (agent->folder != NULL)
         await_others(agent);
     report(agent, "finished", 1, now_ns);
+    att_writer_flush(agent->writer);
 }
 
 void att_agent_destroy(struct att_agent *agent)
@@ -445,6 +451,7 @@ void att_agent_destroy(struct att_agent *agent)
     att_segment_close(agent->segment);
     att_run_folder_close(agent->folder);
     att_exporter_destroy(agent->exporter);
+    att_writer_destroy(agent->writer);
     att_applied_free(agent->applied);
     att_quarantine_free(agent->quarantine);
     free(agent);

@@ -22,6 +22,7 @@ typedef void (*print_fn)(const att_metrics_t *metrics, FILE *out);
 
 struct att_exporter {
     const att_config_t *config;
+    struct att_writer *writer;
     struct att_metrics_server *server; /* NULL: no port */
     char path[PAGES][PATH_MAX];        /* "" = no file */
     char host[64];
@@ -52,13 +53,15 @@ static int name_files(struct att_exporter *e, att_error_t *error)
     return c->metrics_file[0] != '\0' ? att_metrics_replace(e->path[OWN], "", 0, error) : ATT_OK;
 }
 
-int att_exporter_create(const att_config_t *config, struct att_exporter **out, att_error_t *error)
+int att_exporter_create(const att_config_t *config, struct att_writer *writer,
+                        struct att_exporter **out, att_error_t *error)
 {
     static const char *const paths[PAGES] = {"/metrics", "/inspector"};
     struct att_exporter *e = calloc(1, sizeof *e);
     if (e == NULL)
         return att_fail(error, ATT_ENOMEM, "no memory");
     e->config = config;
+    e->writer = writer;
     gethostname(e->host, sizeof e->host - 1);
     int status = name_files(e, error);
     if (status == ATT_OK && config->metrics_port != 0)
@@ -160,21 +163,21 @@ static void publish(struct att_exporter *e, int page, const att_metrics_t *metri
     static att_log_site_t site;
     char *text = NULL;
     size_t length = 0;
-    att_error_t error = {"no memory for the metrics"};
+    int status = -ATT_ENOMEM;
     FILE *out = open_memstream(&text, &length);
     if (out != NULL) {
         prints[page](metrics, out);
-        int status = fclose(out) == 0 ? ATT_OK : -ATT_ENOMEM;
+        status = fclose(out) == 0 ? ATT_OK : -ATT_ENOMEM;
         if (status == ATT_OK && e->server != NULL)
             status = att_metrics_server_publish(e->server, (uint32_t)page, text, length);
-        if (status == ATT_OK && e->path[page][0] != '\0')
-            status = att_metrics_replace(e->path[page], text, length, &error);
-        if (status == ATT_OK)
-            error.text[0] = '\0';
+        if (status == ATT_OK && e->path[page][0] != '\0') {
+            status = att_writer_put(e->writer, e->path[page], text, length);
+            text = NULL;
+        }
     }
     free(text);
-    if (error.text[0] != '\0')
-        att_log_limited(&site, ATT_LOG_ERROR, "%s", error.text);
+    if (status != ATT_OK)
+        att_log_limited(&site, ATT_LOG_ERROR, "no memory for the metrics");
 }
 
 void att_exporter_report(struct att_exporter *e, const att_run_totals_t *t,

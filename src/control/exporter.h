@@ -13,9 +13,9 @@
 
 struct att_exporter;
 
-/* config must outlive it. -ATT_ESYSTEM: the port or the file cannot be had. */
-int att_exporter_create(const att_config_t *config, struct att_exporter **exporter,
-                        att_error_t *error);
+/* config and writer must outlive it. -ATT_ESYSTEM: the port or the file cannot be had. */
+int att_exporter_create(const att_config_t *config, struct att_writer *writer,
+                        struct att_exporter **exporter, att_error_t *error);
 void att_exporter_destroy(struct att_exporter *exporter); /* NULL is fine */
 /* What tasks.json says, about once a second. `last`: the sidecar ends. NULL is fine. */
 void att_exporter_report(struct att_exporter *exporter, const att_run_totals_t *totals,

@@ -17,6 +17,7 @@
 struct att_run_folder {
     char path[PATH_MAX - 64];
     FILE *trials, *lists;
+    struct att_writer *writer;
     uint64_t opened_ns;
 };
 
@@ -37,7 +38,8 @@ static FILE *open_log(const struct att_run_folder *folder, const char *name, con
     return file;
 }
 
-int att_run_folder_open(const char *path, struct att_run_folder **out, att_error_t *error)
+int att_run_folder_open(const char *path, struct att_writer *writer, struct att_run_folder **out,
+                        att_error_t *error)
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
         return att_fail_errno(error, "cannot make the run folder %s: choose another with --run-dir",
@@ -46,6 +48,7 @@ int att_run_folder_open(const char *path, struct att_run_folder **out, att_error
     if (folder == NULL)
         return att_fail(error, ATT_ENOMEM, "no memory");
     snprintf(folder->path, sizeof folder->path, "%s", path);
+    folder->writer = writer;
     folder->opened_ns = att_clock_ns();
     folder->trials = open_log(folder, "trials.jsonl", "trials", error);
     if (folder->trials != NULL)
@@ -226,13 +229,9 @@ int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *
     if (root == NULL)
         return -ATT_ENOMEM;
     json_object_set_new(root, "device", json_string(totals->device));
-    char path[PATH_MAX], temporary[PATH_MAX];
+    char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/tasks.json", folder->path);
-    snprintf(temporary, sizeof temporary, "%s/.tasks.json.new", folder->path);
-    int status = json_dump_file(root, temporary, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
-                         rename(temporary, path) == 0
-                     ? ATT_OK
-                     : -ATT_ESYSTEM;
+    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     json_decref(root);
-    return status;
+    return text != NULL ? att_writer_put(folder->writer, path, text, strlen(text)) : -ATT_ENOMEM;
 }

@@ -1,6 +1,7 @@
 /*
- * run folder: what the sidecar writes: tasks.json (replaced atomically, about once a second),
- * trials.jsonl (a line a trial), lists.jsonl (a line a proposed list, written before its COMMIT).
+ * run folder: what the sidecar writes: tasks.json (replaced atomically by the writer, about once a
+ * second), trials.jsonl (a line a trial), lists.jsonl (a line a proposed list, written before its
+ * COMMIT).
  */
 #ifndef ATT_CONTROL_RUN_FOLDER_H
 #define ATT_CONTROL_RUN_FOLDER_H
@@ -9,14 +10,17 @@
 #include "control/node.h"
 #include "control/identity.h"
 #include "control/task.h"
+#include "control/writer.h"
 #include "search/optimizer.h"
 
 #include <jansson.h>
 
 struct att_run_folder;
 
-/* Create the folder if needed. -ATT_ESYSTEM with the path when it cannot be written. */
-int att_run_folder_open(const char *path, struct att_run_folder **folder, att_error_t *error);
+/* Create the folder if needed. -ATT_ESYSTEM with the path when it cannot be written. The writer
+ * must outlive it. */
+int att_run_folder_open(const char *path, struct att_writer *writer, struct att_run_folder **folder,
+                        att_error_t *error);
 void att_run_folder_close(struct att_run_folder *folder); /* NULL is fine */
 
 /* counted: what counters say of it (control/counting.h), NULL = nothing. */
@@ -37,7 +41,7 @@ typedef struct att_run_totals {
     double lost_us, timing_us, run_us;
     att_coverage_t coverage;
 } att_run_totals_t;
-/* Write tasks.json: temporary file, then rename. */
+/* Have tasks.json written. -ATT_ENOMEM. */
 int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *totals,
                          const att_task_report_t *tasks, uint32_t count);
 

@@ -61,7 +61,7 @@ static void what_a_setting_adds_is_left(void **state)
 {
     (void)state;
     att_rhythm_t r = {0};
-    double plain[600], slowed[600];
+    double plain[1000], slowed[1000];
     uint32_t n[2] = {0};
     random_state = 2;
     for (uint64_t call = 0; call < 1000; call++) {
