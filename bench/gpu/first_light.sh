@@ -35,6 +35,10 @@ for word; do
     *) sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
 done
+if [ $fabric = no ] && [ ! -r "${ATTUNE_NCCL_LIB:-}" ]; then
+    echo "ATTUNE_NCCL_LIB must name NCCL 2.30.3 or later" >&2
+    exit 2
+fi
 
 export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/gpu}
 out=${OUT:-$root/build/first-light}
@@ -67,10 +71,6 @@ if [ $fabric = yes ]; then
     sweeps=("all --size-list $sizes --max-channels 4 --time 1")
     tune=${TUNE_SECONDS:-10}
 else
-    if [ ! -r "${ATTUNE_NCCL_LIB:-}" ]; then
-        echo "ATTUNE_NCCL_LIB must name NCCL 2.30.3 or later" >&2
-        exit 2
-    fi
     export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=32
     # As attune run sets it: the three measurements must not differ in what is connected.
     export NCCL_RUNTIME_CONNECT=0

@@ -28,6 +28,10 @@ for word; do
     *) sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
 done
+if [ $fabric = no ] && [ ! -r "${ATTUNE_NCCL_LIB:-}" ]; then
+    echo "ATTUNE_NCCL_LIB must name NCCL 2.30.3 or later" >&2
+    exit 2
+fi
 began=$SECONDS
 budget=${BUDGET:-540}
 export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/gpu}
@@ -50,10 +54,6 @@ if [ $fabric = yes ]; then
     name=(--prefix fabric-2 --device "host fabric")
     collectives=allreduce,allgather
 else
-    if [ ! -r "${ATTUNE_NCCL_LIB:-}" ]; then
-        echo "ATTUNE_NCCL_LIB must name NCCL 2.30.3 or later" >&2
-        exit 2
-    fi
     export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=32
     # As attune run sets it: nothing is connected in the middle of a measurement.
     export NCCL_RUNTIME_CONNECT=0

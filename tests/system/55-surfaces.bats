@@ -259,3 +259,12 @@ END
     expect_status 0
     [ "$(grep -c 'complete already' <<<"$output")" -eq 8 ] || fail "something was recorded anew"
 }
+
+@test "the scripts for a GPU say that NCCL is missing before they build anything" {
+    for script in record first_light; do
+        run env -u ATTUNE_NCCL_LIB OUT="$CASE_DIR/out" ATTUNE_BUILD="$CASE_DIR/built" timeout 60 "$ATTUNE_ROOT/bench/gpu/$script.sh"
+        expect_status 2
+        [ "$output" = 'ATTUNE_NCCL_LIB must name NCCL 2.30.3 or later' ] || fail "not one line"
+        [ ! -e built ] || fail "$script.sh has built something"
+    done
+}
