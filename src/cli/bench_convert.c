@@ -32,10 +32,14 @@ static int malformed(const sweep_t *s, size_t task, const char *what)
 
 static int read_sweep(const char *path, json_t **root, att_error_t *error)
 {
-    char opened[4096], *bytes = NULL, *inflated = NULL;
+    char named[4096], opened[4096], *bytes = NULL, *inflated = NULL;
     size_t length = 0;
     att_error_t inner = {""};
-    int rc = att_surface_file_read(path, opened, sizeof opened, &bytes, &length, error);
+    /* A file of this folder, not the name of a surface. */
+    if (snprintf(named, sizeof named, "%s%s", strchr(path, '/') == NULL ? "./" : "", path) >=
+        (int)sizeof named)
+        return att_fail(error, ATT_EUSAGE, "the path '%.64s...' is too long", path);
+    int rc = att_surface_file_read(named, opened, sizeof opened, &bytes, &length, error);
     if (rc != ATT_OK)
         return rc;
     if (att_gunzip_is(bytes, length)) {

@@ -3,6 +3,7 @@
 #include "base/names.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,10 +217,15 @@ static int parse_bench(att_bench_options_t *bench, int argc, char **argv, att_er
     static const char own[] = "attune bench:", ours[] = "attune record:";
     att_error_t inner = {""};
     int rc = att_bench_options_parse(bench, argc, argv, &inner);
-    if (rc != ATT_OK && strncmp(inner.text, own, strlen(own)) == 0)
-        att_fail(error, ATT_EUSAGE, "%s%s", ours, inner.text + strlen(own));
-    else if (rc != ATT_OK && error != NULL)
+    if (rc != ATT_OK && strncmp(inner.text, own, strlen(own)) == 0) {
+        static const char see[] = "; see attune bench --help";
+        size_t n = strlen(inner.text), m = strlen(see);
+        bool sees = n > m && strcmp(inner.text + n - m, see) == 0;
+        att_fail(error, ATT_EUSAGE, "%s%.*s%s", ours, (int)(n - strlen(own) - (sees ? m : 0)),
+                 inner.text + strlen(own), sees ? "; see attune record --help" : "");
+    } else if (rc != ATT_OK && error != NULL) {
         *error = inner;
+    }
     if (rc == ATT_OK && (bench->sweep || bench->has_setting))
         return att_fail(error, ATT_EUSAGE,
                         "attune record: --sweep and --setting are attune bench's");

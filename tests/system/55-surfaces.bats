@@ -215,6 +215,7 @@ END
     refused 2 "^attune record: --budget needs a value" attune record --budget
     refused 2 "^attune record: --sweep and --setting are" attune record --sweep
     refused 2 "^attune record: unknown collective 'sum'" attune record sum
+    refused 2 "^attune record: option --nope is not known; see attune record --help" attune record --nope
     refused 15 "host fabric has no thread blocks" timeout 30 attune "${small[@]}" --threads-list 256
     refused 4 'none/x/.*: cannot open: No such file' timeout 30 attune "${small[@]}" --out none/x
     run attune record --help
@@ -247,6 +248,7 @@ END
     [ -z "$(find . -name '.sweep*')" ] || fail "a file was left"
     echo '{"version": 1, "tasks": []}' >other.json
     refused 3 'other.json: no file of attune bench --sweep' attune record --from-sweep ./other.json
+    refused 6 ' ./h200-4-allgather-1m: there is no such' attune record --from-sweep h200-4-allgather-1m
     refused 3 'surface' attune record --from-sweep "$data/a40-pcie-8-allgather.json"
 }
 
