@@ -59,6 +59,24 @@ halving() { printf 'exec:command=python3 %s/examples/strategies/halving.py' "$AT
     expect_status 0
     expect_output '^ok   space: six subspaces'
     expect_output 'conforms$'
+    # The page quotes what is printed.
+    local line
+    for line in loads 'space: one subspace'; do
+        line=$(grep -F -- "ok   $line" <<<"$output")
+        grep -qxF -- "    $line" "$ATTUNE_ROOT/docs/write-a-strategy.md" || fail "the page has another line: $line"
+    done
+    run attune sim --plugin-path . --strategy sweep --strategy default --surface a40-nvlink-8-allgather --seeds 2
+    expect_status 0
+    expect_output '^  sweep '
+    run attune plugins --plugin-path "$PWD"
+    expect_status 0
+    expect_output '^sweep 1: every channel count'
+    [ -e "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built'
+    run attune run --fabric model --surface a40-nvlink-8-allgather --max-cost 0 --run-dir run --plugin-path "$PWD" \
+        --strategy sweep:stride=2 -- attune bench allgather -b 80M -e 80M -t 8 -n 600
+    expect_status 0
+    [ "$(jq -s '[.[] | select(.phase == "search")] | length' run/trials.jsonl)" = 32 ] ||
+        fail 'it did not search the live job'
 }
 
 @test "a program in Python searches, in the simulation and live" {
