@@ -71,7 +71,7 @@ void att_record_options_help(FILE *out)
                  "  --size-list, -b, -e, -f, -i     sizes\n"
                  "  -t, -g, --procs                 ranks\n"
                  "  -d, -o, -r, -c                  type, operation, root, check\n"
-                 "  --gemm, --place, --batch, --seed\n"
+                 "  --gemm, --place, --batch, --seed, --max-channels\n"
                  "\nExit status: 0 complete, 1 wrong results, 2 usage, 10 out of time (go on with "
                  "the same\ncommand), else what failed.\n");
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const status_names[] = {"pass", "warn", "fail", "skip"};
 
@@ -138,6 +139,26 @@ static int set_variants(att_doctor_t *d, const char *flag, const char *value, at
     return att_config_set(&d->config, flag + 2, list, flag, error);
 }
 
+static bool takes_value(const char *word)
+{
+    static const char *const words[] = {"--root", "--seconds", "--variants", "--variants-memory"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool set_root(att_doctor_t *d, const char *folder)
+{
+    struct stat status;
+    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        att_log(ATT_LOG_ERROR, "--root %.200s: there is no such folder", folder);
+        return false;
+    }
+    d->root = folder;
+    return true;
+}
+
 /* 0 to go on, 1 after help, -1 when usage is wrong (said). */
 static int read_arguments(att_doctor_t *d, int argc, char **argv, bool *as_json)
 {
@@ -148,19 +169,24 @@ static int read_arguments(att_doctor_t *d, int argc, char **argv, bool *as_json)
             print_help();
             return 1;
         }
+        if (takes_value(argv[i]) && i + 1 == argc) {
+            att_log(ATT_LOG_ERROR, "%s needs a value", argv[i]);
+            return -1;
+        }
         if (strcmp(argv[i], "--json") == 0) {
             *as_json = true;
-        } else if (strcmp(argv[i], "--root") == 0 && i + 1 < argc) {
-            d->root = argv[++i];
-        } else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
+        } else if (strcmp(argv[i], "--root") == 0) {
+            if (!set_root(d, argv[++i]))
+                return -1;
+        } else if (strcmp(argv[i], "--seconds") == 0) {
             d->seconds = strtod(argv[++i], &end);
             if (end == argv[i] || *end != '\0' || !(d->seconds > 0 && d->seconds <= 3600)) {
                 att_log(ATT_LOG_ERROR,
                         "--seconds %.40s: expected seconds, above 0 and at most 3600", argv[i]);
                 return -1;
             }
-        } else if (strncmp(argv[i], "--variants", 10) == 0 && i + 1 < argc &&
-                   (argv[i][10] == '\0' || strcmp(argv[i] + 10, "-memory") == 0)) {
+        } else if (strcmp(argv[i], "--variants") == 0 ||
+                   strcmp(argv[i], "--variants-memory") == 0) {
             if (set_variants(d, argv[i], argv[i + 1], &error) != ATT_OK) {
                 att_log(ATT_LOG_ERROR, "%s", error.text);
                 return -1;

@@ -281,4 +281,12 @@ capability() { jq -r --arg knob "$1" '.capabilities[] | select(.knob == $knob) |
         expect_status 2
         expect_one_line .
     done
+    for words in --root --seconds --variants --variants-memory; do
+        run --separate-stderr attune doctor $words
+        expect_status 2
+        expect_one_line "$words needs a value"
+    done
+    run --separate-stderr attune doctor --root nowhere
+    expect_status 2
+    expect_one_line '--root nowhere: there is no such folder'
 }
