@@ -35,6 +35,14 @@ static void *function_in(void *handle, att_nccl_function_t number)
     return address != functions[number].own ? address : NULL;
 }
 
+/* Who loaded it for everybody may close it again, and call sites remember it: it stays. */
+static void keep(void *address)
+{
+    Dl_info info;
+    if (dladdr(address, &info) != 0 && info.dli_fname != NULL)
+        (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 /* The copy that the handle's scope holds, NULL none. Handles stay open: what is found stays. */
 static const att_preload_copy_t *copy_in(void *handle)
 {
@@ -49,6 +57,7 @@ static const att_preload_copy_t *copy_in(void *handle)
     att_preload_copy_t *copy = calloc(1, sizeof *copy);
     if (copy == NULL)
         return NULL;
+    keep(anchor);
     for (int i = 0; i < ATT_NCCL_FUNCTION_COUNT; i++)
         copy->functions[i] = function_in(handle, (att_nccl_function_t)i);
     copy->comm_count = (int (*)(const void *, int *))dlsym(handle, "ncclCommCount");

@@ -94,6 +94,35 @@ ISOLATED(two_copies)
     CHECK_EQUAL(att_preload_comm_find(x)->rank, 1);
 }
 
+/* A program that closes its NCCL, and calls it again or loads it anew: loaded for everybody, and as
+ * what one of its modules is linked with. */
+ISOLATED(closed_copy)
+{
+    att_nccl_id_t id = {{0}};
+    for (int round = 0; round < 3; round++) {
+        void *comm = NULL, *nccl = dlopen(FIRST_COPY, RTLD_NOW | RTLD_GLOBAL);
+        CHECK(nccl != NULL);
+        CHECK_EQUAL(ncclCommInitRank(&comm, 2, id, 0), 0);
+        CHECK_EQUAL(ncclAllReduce("", (void *)"", 1, 7, 0, comm, NULL), 0);
+        CHECK_EQUAL(ncclCommDestroy(comm), 0);
+        CHECK_EQUAL(dlclose(nccl), 0);
+        CHECK_EQUAL(ncclGroupStart(), 0);
+        CHECK_EQUAL(ncclGroupEnd(), 0);
+    }
+}
+
+ISOLATED(closed_module)
+{
+    for (int round = 0; round < 3; round++) {
+        void *comm = NULL;
+        module_t m = load_second();
+        CHECK_EQUAL(m.init(&comm), 0);
+        CHECK_EQUAL(m.all_reduce(comm), 0);
+        CHECK_EQUAL(ncclCommDestroy(comm), 0);
+        CHECK_EQUAL(dlclose(m.handle), 0);
+    }
+}
+
 /* What a version lacks is refused; an error of NCCL comes back as it is. */
 ISOLATED(results)
 {
@@ -407,6 +436,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_nccl),
         cmocka_unit_test(two_copies),
+        cmocka_unit_test(closed_copy),
+        cmocka_unit_test(closed_module),
         cmocka_unit_test(results),
         cmocka_unit_test(reentry),
         cmocka_unit_test(counts),
