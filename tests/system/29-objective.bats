@@ -11,7 +11,7 @@ tuned() {
     [ -e "$ATTUNE_BUILD/fabric/libnccl.so.2" ] || skip 'the host fabric is not built'
     rm -rf run
     if [ "$collective" = allgather ]; then
-        fabric='--fabric model --surface a40-nvlink-8-allgather' bench='-b 4M -e 4M -t 8 -n 300'
+        fabric='--fabric model --surface a40-nvlink-8-allgather' bench='-b 4M -e 4M -t 8 -n 1500'
     fi
     # shellcheck disable=SC2086 # words
     run attune run --quiet --run-dir run --max-cost 0 --strategy random:trials=4 --log info $fabric "$@" -- \
