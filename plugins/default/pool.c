@@ -170,6 +170,25 @@ static void refine_by(pool_t *pool, int candidate, double by)
     }
 }
 
+/* The same setting with other threads, NCCL's own among them. */
+static void refine_threads(pool_t *pool, int candidate)
+{
+    att_setting_t x = pool->settings[candidate];
+    place_t place = pool->surrogate->places[candidate];
+    for (uint32_t i = 0; i < pool->space->subspace_count; i++) {
+        const att_subspace_t *u = &pool->space->subspaces[i];
+        if (u->algorithm != place.algorithm || u->protocol != place.protocol ||
+            u->transport != place.transport || x.channels > u->channels_max ||
+            x.chunk_bytes > u->chunk_max)
+            continue;
+        lattice_t l = lattice_of(u);
+        for (int n = 0; n < l.thread_count; n++) {
+            x.threads = (uint16_t)l.threads[n];
+            pool_find(pool, (int)i, x);
+        }
+    }
+}
+
 void pool_refine(pool_t *pool, int candidate)
 {
     att_setting_t x = pool->settings[candidate];
@@ -182,6 +201,7 @@ void pool_refine(pool_t *pool, int candidate)
         if (move(u, &y, ATT_KNOB_CHANNELS, sign * 1e-9))
             pool_find(pool, subspace, y);
     }
+    refine_threads(pool, candidate);
     x.chunk_bytes = 0;
     pool_find(pool, subspace, x);
 }
