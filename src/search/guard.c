@@ -54,10 +54,7 @@ static void add_pair(att_guard_t *guard, const att_play_t *pair)
     }
     att_comparison_add(&guard->comparison, own[0], own[1]);
     att_comparison_add(&guard->beside, beside[0], beside[1]);
-    if (own[0] > 0 && beside[0] > 0) {
-        guard->own_us += own[0];
-        guard->beside_us += beside[0];
-    }
+    att_comparison_add(&guard->share, own[0], beside[0]);
 }
 
 /* The collective wins; what does the step say? */
@@ -68,10 +65,12 @@ static att_verdict_t look_beside(const att_guard_t *guard, double worth)
         return ATT_VERDICT_WIN;
     if (step->upper < 0 && step->median < -ATT_COMPARISON_LEAST)
         return ATT_VERDICT_HARM;
-    if (guard->comparison.looks >= ATT_COMPARISON_LOOKS)
+    const att_comparison_t *own = &guard->comparison;
+    if (own->looks >= ATT_COMPARISON_LOOKS || own->lists >= ATT_COMPARISON_LISTS)
         return ATT_VERDICT_WIN;
     double error = att_comparison_error(step);
-    double prior = ATT_GUARD_SHARE * guard->own_us / guard->beside_us;
+    /* The median: a pause in a block makes the collective no smaller a part. */
+    double prior = ATT_GUARD_SHARE * exp(att_median(guard->share.gains, guard->share.count));
     double trust = prior * prior / (prior * prior + error * error);
     double loss = att_expected_gain(-trust * step->median, error * sqrt(trust));
     double enough = worth > ATT_COMPARISON_LEAST / 2 ? worth : ATT_COMPARISON_LEAST / 2;

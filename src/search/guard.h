@@ -46,7 +46,7 @@ typedef struct att_guard {
     att_comparison_t beside;  /* of the other measure: the step where samples are of the collective,
                                  the collective where they are of the step */
     bool steps;               /* it is the step */
-    double own_us, beside_us; /* NCCL's choice, sums over its blocks in both measures */
+    att_comparison_t share;   /* NCCL's choice, its blocks in both measures */
 } att_guard_t;
 
 void att_guard_begin(att_guard_t *guard, att_setting_t winner, uint32_t spent);

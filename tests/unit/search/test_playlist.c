@@ -248,14 +248,14 @@ static void a_guard_ends(void **state)
 }
 
 /* Runs of a guard whose winner makes the collective, a tenth of the step, 25 % faster and changes
- * the step by `gain`; both are measured at 7 % noise. */
+ * the step by `gain`; both are measured at 7 % noise. The first block holds a pause. */
 #define STEP_RUNS 200
 typedef struct step_runs {
     int wins, harms;
     double calls;
 } step_runs_t;
 
-static step_runs_t beside_a_step(double gain)
+static step_runs_t beside_a_step(double gain, double pause_us)
 {
     step_runs_t runs = {0};
     uint64_t random = 7;
@@ -274,6 +274,8 @@ static step_runs_t beside_a_step(double gain)
                     play->samples_us[n] = noisy(winner ? 80 : 100, &random);
                     play->steps_us += noisy(winner ? 1000 / (1 + gain) : 1000, &random);
                 }
+                if (i == 0 && guard.comparison.lists == 0)
+                    play->steps_us += pause_us;
             }
             verdict = att_guard_ran(&guard, &list);
         } while (verdict == ATT_VERDICT_OPEN);
@@ -291,7 +293,7 @@ static void who_makes_the_step_longer_does_not_win(void **state)
 {
     (void)state;
     for (int percent = -8; percent <= 4; percent++) {
-        step_runs_t runs = beside_a_step(percent / 100.0);
+        step_runs_t runs = beside_a_step(percent / 100.0, 0);
         if (percent <= -5)
             assert_true(runs.harms >= STEP_RUNS * 0.98);
         if (percent >= 0) /* no more false alarms than the level allows */
@@ -300,6 +302,39 @@ static void who_makes_the_step_longer_does_not_win(void **state)
             assert_true(runs.calls <= 200);
         assert_true(runs.calls <= 1000);
     }
+}
+
+/* A checkpoint of 10 s makes the collective no smaller a part of the step. */
+static void a_pause_makes_nobody_careless(void **state)
+{
+    (void)state;
+    step_runs_t without = beside_a_step(-0.03, 0), with = beside_a_step(-0.03, 1e7);
+    assert_true(with.harms >= without.harms * 0.95);
+}
+
+/* One pair of each list comes back whole, the steps tell nothing, and calls cost nothing: the lists
+ * end it all the same. */
+static void a_guard_of_steps_ends_with_its_lists(void **state)
+{
+    (void)state;
+    att_guard_t guard;
+    att_verdict_t verdict;
+    uint32_t lists = 0;
+    att_guard_begin(&guard, with_channels(4), UINT32_MAX);
+    do {
+        att_playlist_t list = {.discard = 1};
+        att_guard_list(&guard, &list);
+        for (uint32_t i = 0; i < 2; i++) {
+            att_play_t *play = &list.plays[i];
+            play->count = play->steps = 1;
+            play->samples_us[0] = play->index == 1 ? 80 : 100;
+            play->steps_us = play->index == 0 ? 200 : lists % 2 ? 100 : 400;
+        }
+        verdict = att_guard_ran(&guard, &list);
+        lists++;
+    } while (verdict == ATT_VERDICT_OPEN && lists < 2 * ATT_COMPARISON_LISTS);
+    assert_int_not_equal(verdict, ATT_VERDICT_OPEN);
+    assert_in_range(lists, 28, ATT_COMPARISON_LISTS);
 }
 
 static void steps_belong_to_the_entries_of_the_list_in_force(void **state)
@@ -388,6 +423,8 @@ int main(void)
         cmocka_unit_test(guard_blocks_alternate),
         cmocka_unit_test(a_guard_ends),
         cmocka_unit_test(who_makes_the_step_longer_does_not_win),
+        cmocka_unit_test(a_pause_makes_nobody_careless),
+        cmocka_unit_test(a_guard_of_steps_ends_with_its_lists),
         cmocka_unit_test(steps_belong_to_the_entries_of_the_list_in_force),
         cmocka_unit_test(drift_needs_three_windows),
         cmocka_unit_test(drift_sees_both_directions_and_holds_back),
