@@ -18,7 +18,6 @@
 #define TURN_NS         2000000000ull /* longest time a group keeps the node's turn without progress */
 #define CHANNELS_NS     100000000ull  /* between two looks at who shares the device */
 #define LEASE_NS        5000000000ull /* a list that does not play out in this time is expired */
-#define DISAGREEMENT    0.02          /* gains and losses of a measure below it are noise */
 #define ORDER_SLACK     32            /* calls by which records of a rank may overtake each other */
 
 const char *att_task_state_name(att_task_state_t state)
@@ -365,14 +364,6 @@ static void keep_quiet(struct att_task *t, uint64_t now_ns)
     }
 }
 
-/* A winner is kept whose measures, the collective and the step, contradict each other. */
-static bool disagrees(const att_optimizer_status_t *status)
-{
-    double collective = status->collective_gain, step = status->step_gain;
-    return !status->kept_default && fabs(collective) > DISAGREEMENT && fabs(step) > DISAGREEMENT &&
-           (collective > 0) != (step > 0);
-}
-
 static void note_phase(struct att_task *t)
 {
     att_optimizer_status_t status;
@@ -383,7 +374,7 @@ static void note_phase(struct att_task *t)
     if (status.phase != ATT_PHASE_SETTLED && status.phase != ATT_PHASE_FAILED)
         return;
     char text[64], setting[ATT_SETTING_TEXT];
-    if (disagrees(&status))
+    if (att_task_disagrees(&status))
         att_log(ATT_LOG_WARN, "%s: %s makes the collective %.1f %% %s and its step %.1f %% %s%s",
                 att_task_label(t, text), att_setting_text(status.best, setting, sizeof setting),
                 100 * fabs(status.collective_gain),
@@ -392,7 +383,6 @@ static void note_phase(struct att_task *t)
                 t->source.step ? "" : "; --objective step makes the step short");
     if (status.harms)
         att_log(ATT_LOG_WARN, "%s: %s", att_task_label(t, text), status.reason);
-    t->disagrees = disagrees(&status);
     att_step_reached(ATT_STEP_SETTLED, t->index, t->sw.coordinator.txn, t->sw.list_end);
     att_log(ATT_LOG_INFO, "%s: %s (%s), %u trials, %" PRIu64 " calls", att_task_label(t, text),
             status.kept_default ? "kept NCCL's choice"

@@ -98,8 +98,10 @@ typedef struct att_task_report {
     const char *reason;
     bool pinned;
     bool step_objective;
-    bool disagrees; /* the winner is faster in one measure and slower in the other */
+    bool disagrees; /* att_task_disagrees */
 } att_task_report_t;
+/* It has settled on a winner that is faster in one measure and slower in the other. */
+bool att_task_disagrees(const att_optimizer_status_t *status);
 void att_task_report(const struct att_task *task, att_task_report_t *report);
 /* Adds what became of the records that it was given (incomplete, waiting). */
 void att_task_coverage(const struct att_task *task, att_coverage_t *coverage);

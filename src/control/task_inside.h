@@ -28,7 +28,6 @@ struct att_task {
     uint64_t samples_seen, calls_seen, disturbed;
     uint64_t unused; /* records of ranks that the group does not have */
     att_source_t source;
-    bool disagrees; /* the winner is faster in one measure and slower in the other */
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */
     att_pulse_t pulse;

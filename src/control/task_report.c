@@ -1,7 +1,18 @@
 /* What a task tells of itself. */
 #include "control/task_inside.h"
 
+#include <math.h>
 #include <string.h>
+
+#define DISAGREEMENT 0.02 /* gains and losses of a measure below it are noise */
+
+bool att_task_disagrees(const att_optimizer_status_t *status)
+{
+    double collective = status->collective_gain, step = status->step_gain;
+    return status->phase == ATT_PHASE_SETTLED && !status->kept_default &&
+           fabs(collective) > DISAGREEMENT && fabs(step) > DISAGREEMENT &&
+           (collective > 0) != (step > 0);
+}
 
 void att_task_report(const struct att_task *t, att_task_report_t *report)
 {
@@ -34,10 +45,10 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->reason = t->reason;
     report->pinned = t->pinned;
     report->step_objective = t->source.step;
-    report->disagrees = t->disagrees;
     if (t->optimizer == NULL)
         return;
     att_optimizer_status(t->optimizer, &report->status);
+    report->disagrees = att_task_disagrees(&report->status);
     report->lost_us = report->status.lost_us;
     if (!report->status.kept_default)
         report->tuned = report->status.incumbent;

@@ -176,6 +176,14 @@ static att_yardstick_t yardstick(const struct att_optimizer *o)
 
 /* ---- how a search ends ---- */
 
+/* What the guard saw is of the search that it ended, and of no later one. */
+static void forget_guard(struct att_optimizer *o)
+{
+    o->status.gain_median = o->status.gain_lower = 0;
+    o->status.collective_gain = o->status.step_gain = 0;
+    o->status.harms = 0;
+}
+
 static void settle(struct att_optimizer *o, att_setting_t setting)
 {
     att_study_end(&o->study);
@@ -292,6 +300,7 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
     }
     bool followed = att_kin_end(&o->kin);
     if (followed && verdict != ATT_VERDICT_WIN) { /* not alike after all: search */
+        forget_guard(o);
         o->phase = ATT_PHASE_BASELINE;
         return;
     }
@@ -500,6 +509,7 @@ void att_optimizer_restart(struct att_optimizer *o, const char *why)
     att_kin_end(&o->kin);
     o->status.followed = 0;
     o->before = o->winner;
+    forget_guard(o);
     o->phase = ATT_PHASE_BASELINE;
     o->window = (att_window_t){0};
     o->lists_without = 0;
@@ -513,6 +523,7 @@ void att_optimizer_withdraw(struct att_optimizer *o, const char *why)
     o->list.abandoned = true;
     o->withdrawn = true;
     att_kin_end(&o->kin);
+    forget_guard(o);
     snprintf(o->status.reason, sizeof o->status.reason, "%s", why);
     settle(o, ATT_SETTING_KEEP);
     o->status.tuned_us = o->status.baseline_us;

@@ -323,6 +323,23 @@ static void disagreement_is_named(void **state)
     world_destroy(w);
 }
 
+/* What a guard sees on its way is no news, and readers of tasks.json refuse gains that agree. */
+static void only_who_has_settled_disagrees(void **state)
+{
+    (void)state;
+    att_optimizer_status_t status = {
+        .phase = ATT_PHASE_SETTLED, .collective_gain = -0.1, .step_gain = 0.1};
+    assert_true(att_task_disagrees(&status));
+    status.phase = ATT_PHASE_GUARD;
+    assert_false(att_task_disagrees(&status));
+    status.phase = ATT_PHASE_SETTLED;
+    status.kept_default = 1;
+    assert_false(att_task_disagrees(&status));
+    status.kept_default = 0;
+    status.step_gain = 0.01;
+    assert_false(att_task_disagrees(&status));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +350,7 @@ int main(void)
         cmocka_unit_test(an_ended_group_keeps_no_window),
         cmocka_unit_test(a_twin_ends_tuning),
         cmocka_unit_test(disagreement_is_named),
+        cmocka_unit_test(only_who_has_settled_disagrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

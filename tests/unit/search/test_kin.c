@@ -89,6 +89,22 @@ static void a_winner_that_does_not_win_here_leads_to_a_search(void **state)
     assert_searched(&job);
 }
 
+static void a_winner_that_harms_here_leads_to_a_search(void **state)
+{
+    (void)state;
+    job_t job = awaiting_job();
+    job.stepped = true;
+    job.compute_us = 4000;
+    job.harm = 0.1;
+    att_optimizer_follow(job.optimizer, eight, 1000);
+    while (status_of(&job).phase <= ATT_PHASE_BASELINE || status_of(&job).phase == ATT_PHASE_GUARD)
+        job_call(&job);
+    assert_int_equal(status_of(&job).phase, ATT_PHASE_SEARCH);
+    assert_false(status_of(&job).harms);
+    assert_float_equal(status_of(&job).step_gain, 0, 0);
+    end(&job);
+}
+
 static void another_baseline_leads_to_a_search(void **state)
 {
     (void)state;
@@ -146,6 +162,7 @@ int main(void)
         cmocka_unit_test(a_winner_is_taken_over_by_the_guard_alone),
         cmocka_unit_test(nccls_choice_is_taken_over_without_a_trial),
         cmocka_unit_test(a_winner_that_does_not_win_here_leads_to_a_search),
+        cmocka_unit_test(a_winner_that_harms_here_leads_to_a_search),
         cmocka_unit_test(another_baseline_leads_to_a_search),
         cmocka_unit_test(an_illegal_winner_leads_to_a_search),
         cmocka_unit_test(one_that_comes_to_no_end_is_given_up),

@@ -73,6 +73,36 @@ static void a_winner_that_makes_the_step_longer_is_not_kept(void **state)
     end(&job);
 }
 
+/* A search that follows, and what ends it without a guard, know nothing of the guard before. */
+static void what_a_guard_saw_does_not_outlive_its_search(void **state)
+{
+    (void)state;
+    for (int harmful = 0; harmful < 2; harmful++) {
+        att_optimizer_config_t config = config_of("script:play=8/0o");
+        job_t job = job_of(&config);
+        job.stepped = true;
+        job.compute_us = 4000;
+        job.harm = harmful ? 0.1 : 0.01;
+        assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+        assert_int_equal(status_of(&job).harms, harmful);
+        assert_true(status_of(&job).collective_gain > 0.2);
+        att_optimizer_restart(job.optimizer, "the test says so");
+        for (int withdrawn = 0; withdrawn < 2; withdrawn++) {
+            att_optimizer_status_t status = status_of(&job);
+            assert_false(status.harms);
+            assert_float_equal(status.collective_gain, 0, 0);
+            assert_float_equal(status.step_gain, 0, 0);
+            assert_float_equal(status.gain_median, 0, 0);
+            assert_float_equal(status.gain_lower, 0, 0);
+            if (withdrawn)
+                break;
+            assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+            att_optimizer_withdraw(job.optimizer, "its channels are too many");
+        }
+        end(&job);
+    }
+}
+
 static void a_sequential_search_wastes_no_calls(void **state)
 {
     (void)state;
@@ -333,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_winner_is_kept),
         cmocka_unit_test(a_winner_that_makes_the_step_longer_is_not_kept),
+        cmocka_unit_test(what_a_guard_saw_does_not_outlive_its_search),
         cmocka_unit_test(a_sequential_search_wastes_no_calls),
         cmocka_unit_test(trials_are_committed_ahead_in_batches),
         cmocka_unit_test(a_strategy_says_how_many_samples),
