@@ -7,31 +7,51 @@
 #define LOOK_EVERY 8    /* calls between two looks for a period */
 #define EACH       4u   /* calls of each remainder that it takes */
 #define EXPLAINED  0.8  /* of the variance */
+#define PAUSE      1.5  /* times the EACH-th longest; above it no time is of a pattern */
 #define FLAT       0.05 /* standard deviation of the logarithms, below which there is no pattern */
 
+/* The EACH-th longest time: each place of a pattern has as many. */
+static double longest(const att_rhythm_t *r)
+{
+    double top[EACH] = {0};
+    for (uint32_t i = 0; i < r->count; i++) {
+        double us = r->us[i];
+        for (uint32_t k = 0; k < EACH; k++)
+            if (us > top[k]) {
+                double less = top[k];
+                top[k] = us;
+                us = less;
+            }
+    }
+    return top[EACH - 1];
+}
+
 /* Variance of the logarithms around the means of their remainders. */
-static double variance(const att_rhythm_t *r, uint32_t period)
+static double variance(const att_rhythm_t *r, uint32_t period, double most_us)
 {
     double sum[ATT_RHYTHM_PERIOD] = {0}, squares = 0, explained = 0;
-    uint32_t n[ATT_RHYTHM_PERIOD] = {0};
+    uint32_t n[ATT_RHYTHM_PERIOD] = {0}, all = 0;
     for (uint32_t i = 0; i < r->count; i++) {
         double x = log(r->us[i]);
+        if (r->us[i] > most_us)
+            continue;
+        all++;
         sum[r->call[i] % period] += x;
         n[r->call[i] % period]++;
         squares += x * x;
     }
     for (uint32_t k = 0; k < period; k++)
         explained += n[k] > 0 ? sum[k] * sum[k] / n[k] : 0;
-    return (squares - explained) / (r->count - period);
+    return (squares - explained) / (all - period);
 }
 
 static uint32_t find_period(const att_rhythm_t *r)
 {
     if (r->count < 2 * EACH)
         return 0;
-    double all = variance(r, 1);
+    double most_us = PAUSE * longest(r), all = variance(r, 1, most_us);
     for (uint32_t k = 2; k <= ATT_RHYTHM_PERIOD && k * EACH <= r->count; k++)
-        if (all > FLAT * FLAT && variance(r, k) < (1 - EXPLAINED) * all)
+        if (all > FLAT * FLAT && variance(r, k, most_us) < (1 - EXPLAINED) * all)
             return k;
     return 0;
 }
@@ -58,17 +78,30 @@ static double usual(const att_rhythm_t *r, uint64_t remainder)
     return att_median(us, n);
 }
 
-double att_rhythm_level(const att_rhythm_t *r, uint64_t call, double us)
+/* What a whole period takes, and the place of this call in it. False: not known. */
+static bool usually(const att_rhythm_t *r, uint64_t call, double *period_us, double *own_us)
 {
-    if (r->period < 2)
-        return us;
-    double sum = 0, own = 0;
+    *period_us = *own_us = 0;
     for (uint32_t k = 0; k < r->period; k++) {
         double median = usual(r, k);
         if (!(median > 0))
-            return -1;
-        sum += median;
-        own = call % r->period == k ? median : own;
+            return false;
+        *period_us += median;
+        *own_us = call % r->period == k ? median : *own_us;
     }
-    return sum / r->period + us - own;
+    return r->period > 1;
+}
+
+double att_rhythm_level(const att_rhythm_t *r, uint64_t call, double us)
+{
+    double period_us, own_us;
+    if (r->period < 2)
+        return us;
+    return usually(r, call, &period_us, &own_us) ? period_us / r->period + us - own_us : NAN;
+}
+
+bool att_rhythm_breaks(const att_rhythm_t *r, uint64_t call, double us)
+{
+    double period_us, own_us;
+    return usually(r, call, &period_us, &own_us) && us - own_us > period_us;
 }

@@ -2,6 +2,7 @@
 
 #include "search/statistics.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Start to start over the duration by stamps, below which calls follow each other at once. */
@@ -69,9 +70,21 @@ uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
            ATT_PAIR_BIT(ATT_ALGORITHM_RING, ATT_PROTOCOL_SIMPLE);
 }
 
+/* A step that is longer by a whole period, and none like it less than two periods before: the job
+ * has paused (a checkpoint, an evaluation). That is no property of a setting, and would be in as
+ * many samples as a period has calls. What a slow setting does comes again. */
+static void look_for_pause(att_source_t *source, uint64_t call, double us)
+{
+    if (source->window < 2 || !att_rhythm_breaks(&source->rhythm, call, us))
+        return;
+    bool again = source->broke > 0 && call + 1 - source->broke <= 2 * source->window;
+    source->broke = call + 1;
+    source->paused = again ? 0 : call + 1;
+}
+
 /* The step that is to be short ends with the call before: the mean of the last `window` ones; not
- * above 0 when one of them is not known. What a setting does to compute may all lie in the long
- * one, which no robust statistic of single ones would see. */
+ * above 0 when one of them is not known or a pause. What a setting does to compute may all lie in
+ * the long one, which no robust statistic of single ones would see. */
 static double step_ending_before(att_source_t *source, const att_part_t *whole)
 {
     double us = step_before(source, whole), sum = 0;
@@ -83,7 +96,9 @@ static double step_ending_before(att_source_t *source, const att_part_t *whole)
     source->run_us[call % ATT_RHYTHM_PERIOD] = us;
     if (source->run < ATT_RHYTHM_PERIOD)
         source->run++;
-    if (source->run < source->window)
+    look_for_pause(source, call, us);
+    bool paused = source->paused > 0 && call + 1 - source->paused < source->window;
+    if (source->run < source->window || paused)
         return -1;
     for (uint32_t k = 0; k < source->window; k++)
         sum += source->run_us[(call - k) % ATT_RHYTHM_PERIOD];
@@ -95,7 +110,7 @@ static double level_step_before(att_source_t *source, const att_part_t *whole, u
 {
     double us = step_before(source, whole);
     if (!(us > 0))
-        return us;
+        return NAN;
     if (source->previous.call >= even_from)
         att_rhythm_add(&source->rhythm, source->previous.call, us);
     return att_rhythm_level(&source->rhythm, source->previous.call, us);
@@ -106,7 +121,7 @@ int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t ev
 {
     const att_part_t *before = &source->previous;
     double level_us = level_step_before(source, whole, even_from);
-    *sample = (att_source_sample_t){.call = whole->call};
+    *sample = (att_source_sample_t){.call = whole->call, .step_us = NAN};
     if (source->reduction == ATT_REDUCTION_INTERVAL) {
         sample->call = before->call;
         sample->duration_us =
@@ -115,7 +130,7 @@ int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t ev
     } else {
         sample->duration_us = sample->collective_us =
             att_part_duration_us(whole, source->reduction);
-        if (source->beside && level_us > 0) {
+        if (source->beside && isfinite(level_us)) {
             sample->before = before->call;
             sample->step_us = level_us;
             sample->disturbed = before->disturbed || whole->disturbed;

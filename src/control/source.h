@@ -14,7 +14,7 @@
 #include "profile/aggregate.h"
 
 #define ATT_SOURCE_CALLS 12 /* calls with NCCL's own setting that are watched */
-#define ATT_SOURCE_STEPS 48 /* where the step is to be short: for the pattern that they come in */
+#define ATT_SOURCE_STEPS 72 /* where the step is to be short: a full ring (rhythm.h), a few lost */
 
 typedef struct att_source {
     att_reduction_t reduction;
@@ -30,6 +30,8 @@ typedef struct att_source {
     uint32_t window;     /* calls of a step that is to be short: a period of the rhythm, or 1 */
     uint32_t run;        /* calls that followed each other one by one, up to the period's limit */
     double run_us[ATT_RHYTHM_PERIOD]; /* their steps, by call modulo the limit */
+    uint64_t broke, paused; /* call + 1 of the latest step that was far too long, and of the latest
+                               that was a pause; 0: none */
 } att_source_t;
 
 void att_source_init(att_source_t *source, att_reduction_t reduction, bool step);
@@ -40,15 +42,15 @@ int att_source_watch(att_source_t *source, const att_part_t *whole);
  * samples can be compared with each other; 0: the step is asked for, and its calls do not follow
  * each other one by one. */
 uint32_t att_source_choose(att_source_t *source, bool whole_stamps);
-/* A sample; times that are not above 0 are not known. */
+/* A sample; durations that are not above 0 are not known. */
 typedef struct att_source_sample {
     uint64_t call;
     double duration_us;   /* what is made short */
     double collective_us; /* of that call, by stamps */
     /* Of the call before the one that brought it, whose step is known only now: */
     uint64_t before;
-    double step_us; /* from its start to the next call's, made level (rhythm.h); 0: not known, or
-                       not of interest (att_source_choose) */
+    double step_us; /* from its start to the next call's, made level (rhythm.h), which may be below
+                       0; NAN: not known, or not of interest (att_source_choose) */
     int disturbed;  /* that step, by another group's list */
 } att_source_sample_t;
 /* A complete call; 1 with a sample, or 0. even_from: the first call after the last list; from there

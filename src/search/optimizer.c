@@ -311,7 +311,7 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
         keep_default(o, keep->samples_us, keep->count, "%s", text);
         return;
     }
-    snprintf(o->status.reason, sizeof o->status.reason, "%s%s", text,
+    snprintf(o->status.reason, sizeof o->status.reason, "%.120s%s", text,
              followed ? "; found by a task of the same kind" : "");
     settle(o, winner->setting);
 }
@@ -560,7 +560,7 @@ void att_optimizer_sample(struct att_optimizer *o, const att_sample_t *sample)
 
 void att_optimizer_step(struct att_optimizer *o, uint64_t call, double step_us)
 {
-    if (isfinite(step_us) && step_us > 0)
+    if (isfinite(step_us))
         att_playlist_step(&o->list, call, step_us);
 }
 

@@ -128,7 +128,8 @@ void att_optimizer_aborted(struct att_optimizer *optimizer, uint32_t plan_id);
 void att_optimizer_sample(struct att_optimizer *optimizer, const att_sample_t *sample);
 /* Where samples are of the collective alone: how long the step was that this call began, from its
  * start to the next call's. May come before or after the call's sample; what the guard has not
- * heard by the end of its list does not count. */
+ * heard by the end of its list does not count. Steps are added up: made level, one of them may be
+ * below 0. */
 void att_optimizer_step(struct att_optimizer *optimizer, uint64_t call, double step_us);
 /* No sample of a call below `call` will come any more: what is missing is lost. */
 void att_optimizer_advance(struct att_optimizer *optimizer, uint64_t call);

@@ -1,6 +1,7 @@
 /* Where samples come from: stamps, start to start, and when which is chosen. */
 #include "control/source.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +138,7 @@ static void the_step_beside_is_known_a_call_later(void **state)
     assert_true(sample.disturbed);
     next = call_at(ATT_SOURCE_CALLS + 3, 900000); /* one is missing: no step */
     assert_int_equal(att_source_sample(&s, &next, 0, &sample), 1);
-    assert_float_equal(sample.step_us, 0, 0);
+    assert_true(isnan(sample.step_us));
     watch(&s, 250000);
     assert_int_equal(att_source_choose(&s, false), UINT32_MAX);
     assert_int_equal(s.reduction, ATT_REDUCTION_INTERVAL);
@@ -158,11 +159,11 @@ static void a_step_that_is_to_be_short_is_a_whole_period(void **state)
     uint64_t start_ns = 1000000;
     int enough = 0;
     att_source_init(&s, ATT_REDUCTION_COMMON, true);
-    for (uint64_t c = 0; c < 70; c++) {
+    for (uint64_t c = 0; c < 100; c++) {
         att_part_t whole = call_at(0, 0);
         whole.call = c;
         whole.start_sum_ns = 2 * start_ns - 500;
-        start_ns += (c % 4 == 3 ? 4000000 : 1000000) + (c == 60 ? 80000 : 0);
+        start_ns += (c % 4 == 3 ? 4000000 : 1000000) + (c == 88 ? 80000 : 0);
         if (!enough && (enough = att_source_watch(&s, &whole)) != 0) {
             assert_int_equal(c, ATT_SOURCE_STEPS - 1);
             assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
@@ -178,15 +179,117 @@ static void a_step_that_is_to_be_short_is_a_whole_period(void **state)
             continue;
         assert_int_equal(sample.call, c - 1);
         /* What one call adds is in the four windows that hold it. */
-        assert_float_equal(sample.duration_us, c - 1 >= 60 && c - 1 < 64 ? 1770 : 1750, 1e-6);
+        assert_float_equal(sample.duration_us, c - 1 >= 88 && c - 1 < 92 ? 1770 : 1750, 1e-6);
     }
     att_part_t later = call_at(0, 0); /* one is missing: windows with it are not known */
-    later.call = 71;
+    later.call = 101;
     for (int i = 0; i < 6; i++, later.call++) {
         later.start_sum_ns = 2 * start_ns - 500;
         start_ns += 1000000;
         assert_int_equal(att_source_sample(&s, &later, 0, &sample), i >= 4);
     }
+}
+
+/* `period` - 1 calls 1 ms apart and then 4 ms; `pause` calls in, one that takes 10 s. */
+static uint64_t start_of(uint64_t call, uint32_t period, uint64_t pause)
+{
+    uint64_t ns = 1000000 + 1000000 * call + 3000000 * (call / period);
+    return ns + (call > pause ? 10000000000u : 0);
+}
+
+static att_part_t call_of(uint64_t call, uint32_t period, uint64_t pause)
+{
+    att_part_t whole = call_at(0, 0);
+    whole.call = call;
+    whole.start_sum_ns = 2 * start_of(call, period, pause) - 500;
+    return whole;
+}
+
+/* Up to the longest period that the rhythm knows, beside a pause too. */
+static void every_period_is_known_when_the_source_is_chosen(void **state)
+{
+    (void)state;
+    for (uint32_t period = 2; period <= ATT_RHYTHM_PERIOD; period++)
+        for (uint64_t pause = 5; pause < 1000; pause += 980) {
+            att_source_t s;
+            att_source_sample_t sample;
+            att_source_init(&s, ATT_REDUCTION_COMMON, true);
+            int enough = 0;
+            for (uint64_t c = 0; !enough; c++) {
+                att_part_t whole = call_of(c, period, pause);
+                enough = att_source_watch(&s, &whole);
+                att_source_sample(&s, &whole, 0, &sample);
+            }
+            assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+            assert_int_equal(s.window, period);
+        }
+}
+
+/* It would be in as many samples as a period has calls. */
+static void a_pause_is_in_no_sample_of_a_whole_period(void **state)
+{
+    (void)state;
+    att_source_t s;
+    att_source_sample_t sample;
+    for (uint64_t pause = 100; pause < 104; pause++) {
+        uint32_t samples = 0;
+        att_source_init(&s, ATT_REDUCTION_COMMON, true);
+        for (uint64_t c = 0; c < 140; c++) {
+            att_part_t whole = call_of(c, 4, pause);
+            if (c < ATT_SOURCE_STEPS && att_source_watch(&s, &whole))
+                assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+            if (!att_source_sample(&s, &whole, c < 90 ? 0 : UINT64_MAX, &sample) || c < 80)
+                continue;
+            assert_float_equal(sample.duration_us, 1750, 1e-6);
+            samples++;
+        }
+        assert_int_equal(samples, 60 - 4);
+    }
+}
+
+/* Who makes each step five times as long makes no pauses. */
+static void a_slow_setting_is_no_pause(void **state)
+{
+    (void)state;
+    att_source_t s;
+    att_source_sample_t sample;
+    uint64_t start_ns = 1000000;
+    att_source_init(&s, ATT_REDUCTION_COMMON, true);
+    for (uint64_t c = 0; c < 120; c++) {
+        att_part_t whole = call_at(0, 0);
+        whole.call = c;
+        whole.start_sum_ns = 2 * start_ns - 500;
+        start_ns += (c % 4 == 3 ? 4000000 : 1000000) * (c < 100 ? 1 : 10);
+        if (c < ATT_SOURCE_STEPS && att_source_watch(&s, &whole))
+            assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+        int there = att_source_sample(&s, &whole, c < 90 ? 0 : UINT64_MAX, &sample);
+        if (c > 104) {
+            assert_int_equal(there, 1);
+            assert_float_equal(sample.duration_us, 17500, 1e-6);
+        }
+    }
+}
+
+/* A setting that makes the long step far shorter: its level is below 0, and counts. */
+static void a_level_below_nothing_counts(void **state)
+{
+    (void)state;
+    att_source_t s;
+    att_source_sample_t sample;
+    uint64_t start_ns = 1000000;
+    double sum = 0;
+    att_source_init(&s, ATT_REDUCTION_COMMON, false);
+    s.beside = true;
+    for (uint64_t c = 0; c < 61; c++) {
+        att_part_t whole = call_at(0, 0);
+        whole.call = c;
+        whole.start_sum_ns = 2 * start_ns - 500;
+        start_ns += c % 4 == 3 ? (c < 40 ? 4000000 : 1500000) : 1000000;
+        att_source_sample(&s, &whole, c < 40 ? 0 : UINT64_MAX, &sample);
+        if (c > 40)
+            sum += sample.step_us;
+    }
+    assert_float_equal(sum / 20, (3 * 1000 + 1500) / 4.0, 1e-6);
 }
 
 /* Beside a collective that is measured alone, single steps are made level; what was learnt between
@@ -221,6 +324,10 @@ int main(void)
         cmocka_unit_test(the_step_is_timed_start_to_start_on_demand),
         cmocka_unit_test(the_step_beside_is_known_a_call_later),
         cmocka_unit_test(a_step_that_is_to_be_short_is_a_whole_period),
+        cmocka_unit_test(every_period_is_known_when_the_source_is_chosen),
+        cmocka_unit_test(a_pause_is_in_no_sample_of_a_whole_period),
+        cmocka_unit_test(a_slow_setting_is_no_pause),
+        cmocka_unit_test(a_level_below_nothing_counts),
         cmocka_unit_test(steps_beside_are_made_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
