@@ -105,6 +105,13 @@ void att_guard_status(const att_guard_t *guard, att_verdict_t verdict,
     status->harms = verdict == ATT_VERDICT_HARM;
 }
 
+void att_guard_forget(att_optimizer_status_t *status)
+{
+    status->gain_median = status->gain_lower = 0;
+    status->collective_gain = status->step_gain = 0;
+    status->harms = 0;
+}
+
 void att_guard_text(const att_guard_t *guard, att_verdict_t verdict, char *text, size_t size)
 {
     const att_comparison_t *c = &guard->comparison, *step = &guard->beside;

@@ -57,6 +57,8 @@ att_verdict_t att_guard_ran(att_guard_t *guard, const att_playlist_t *list);
 /* Durations and gains of both sides, and whether the winner harms. */
 void att_guard_status(const att_guard_t *guard, att_verdict_t verdict,
                       att_optimizer_status_t *status);
+/* What it told is of the search that it ended, and of no later one. */
+void att_guard_forget(att_optimizer_status_t *status);
 /* The outcome in words: "wins by 28.1 % (lower 95 % bound 27.4 %)". */
 void att_guard_text(const att_guard_t *guard, att_verdict_t verdict, char *text, size_t size);
 

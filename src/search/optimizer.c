@@ -176,14 +176,6 @@ static att_yardstick_t yardstick(const struct att_optimizer *o)
 
 /* ---- how a search ends ---- */
 
-/* What the guard saw is of the search that it ended, and of no later one. */
-static void forget_guard(struct att_optimizer *o)
-{
-    o->status.gain_median = o->status.gain_lower = 0;
-    o->status.collective_gain = o->status.step_gain = 0;
-    o->status.harms = 0;
-}
-
 static void settle(struct att_optimizer *o, att_setting_t setting)
 {
     att_study_end(&o->study);
@@ -290,17 +282,16 @@ static void decide_race(struct att_optimizer *o)
 static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
 {
     att_verdict_t verdict = att_guard_ran(&o->guard, list);
-    const att_guard_side_t *keep = &o->guard.sides[0], *winner = &o->guard.sides[1];
+    const att_guard_side_t *side = o->guard.sides;
     att_guard_status(&o->guard, verdict, &o->status);
     if (verdict == ATT_VERDICT_OPEN)
         return;
-    for (uint32_t i = 0; i < 2; i++) {
-        const att_guard_side_t *side = &o->guard.sides[i];
-        log_samples(o, side->setting, side->first_call, side->calls, side->samples_us, side->count);
-    }
+    for (uint32_t i = 0; i < 2; i++)
+        log_samples(o, side[i].setting, side[i].first_call, side[i].calls, side[i].samples_us,
+                    side[i].count);
     bool followed = att_kin_end(&o->kin);
     if (followed && verdict != ATT_VERDICT_WIN) { /* not alike after all: search */
-        forget_guard(o);
+        att_guard_forget(&o->status);
         o->phase = ATT_PHASE_BASELINE;
         return;
     }
@@ -308,12 +299,12 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
     att_guard_text(&o->guard, verdict, text, sizeof text);
     o->status.followed = followed;
     if (verdict != ATT_VERDICT_WIN) {
-        keep_default(o, keep->samples_us, keep->count, "%s", text);
+        keep_default(o, side[0].samples_us, side[0].count, "%s", text);
         return;
     }
     snprintf(o->status.reason, sizeof o->status.reason, "%.120s%s", text,
              followed ? "; found by a task of the same kind" : "");
-    settle(o, winner->setting);
+    settle(o, side[1].setting);
 }
 
 /* ---- progress ---- */
@@ -396,9 +387,8 @@ static void progress(struct att_optimizer *o)
         follow(o);
     }
     if (based && o->phase == ATT_PHASE_BASELINE) {
-        int rc = att_study_begin(&o->study, o->host, o->strategy, o->space,
-                                 o->config.seed + o->drift.searches);
-        if (rc == -ATT_EBUSY)
+        if (att_study_begin(&o->study, o->host, o->strategy, o->space,
+                            o->config.seed + o->drift.searches) == -ATT_EBUSY)
             return;
         log_samples(o, o->incumbent, 0, 0, o->window.values, o->window.count);
         o->phase = ATT_PHASE_SEARCH;
@@ -457,8 +447,7 @@ void att_optimizer_committed(struct att_optimizer *o, uint32_t plan_id, uint64_t
     if (plan_id != o->list.id)
         return;
     if (o->switching) {
-        o->switching = false;
-        o->settling = false;
+        o->switching = o->settling = false;
         o->incumbent = o->next;
         o->window = (att_window_t){0};
         o->list.quiet_from = fence + o->list.discard;
@@ -509,7 +498,7 @@ void att_optimizer_restart(struct att_optimizer *o, const char *why)
     att_kin_end(&o->kin);
     o->status.followed = 0;
     o->before = o->winner;
-    forget_guard(o);
+    att_guard_forget(&o->status);
     o->phase = ATT_PHASE_BASELINE;
     o->window = (att_window_t){0};
     o->lists_without = 0;
@@ -523,7 +512,7 @@ void att_optimizer_withdraw(struct att_optimizer *o, const char *why)
     o->list.abandoned = true;
     o->withdrawn = true;
     att_kin_end(&o->kin);
-    forget_guard(o);
+    att_guard_forget(&o->status);
     snprintf(o->status.reason, sizeof o->status.reason, "%s", why);
     settle(o, ATT_SETTING_KEEP);
     o->status.tuned_us = o->status.baseline_us;
