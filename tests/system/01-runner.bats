@@ -185,6 +185,17 @@ END
     [ "$named" -ge 20 ] || fail "only $named tests were named"
 }
 
+@test "docs/security.md names every fuzz target, and none that is not there" {
+    local file name
+    for file in "$ATTUNE_ROOT"/tests/fuzz/fuzz_*.c; do
+        name=$(basename "$file" .c)
+        grep -qF "\`$name\`" "$ATTUNE_ROOT/docs/security.md" || fail "$name is not named"
+    done
+    for name in $(sed -n '/^| `fuzz_/p' "$ATTUNE_ROOT/docs/security.md" | grep -o 'fuzz_[a-z0-9_]*'); do
+        [ -e "$ATTUNE_ROOT/tests/fuzz/$name.c" ] || fail "there is no $name"
+    done
+}
+
 @test "too little room in /dev/shm is said before anything is built" {
     mkdir fake
     printf '#!/bin/sh\nprintf "Filesystem 1M Used Available\\nshm 64 0 64\\n"\n' >fake/df
