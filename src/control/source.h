@@ -14,7 +14,7 @@
 #include "profile/aggregate.h"
 
 #define ATT_SOURCE_CALLS 12 /* calls with NCCL's own setting that are watched */
-#define ATT_SOURCE_STEPS 72 /* where the step is to be short: a full ring (rhythm.h), a few lost */
+#define ATT_SOURCE_STEPS 72 /* where the step is to be short: a full ring of rhythm.h and more */
 
 typedef struct att_source {
     att_reduction_t reduction;
