@@ -83,6 +83,23 @@ static void add_sample(att_recording_t *r, int index, double us, int64_t when)
     p->median_us = att_median(p->samples, p->sample_count);
 }
 
+/* Thousands of samples come one by one, from a journal too: they are kept in order. */
+static double insert(double *sorted, uint32_t count, double us)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (sorted[middle] <= us)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(sorted + low + 1, sorted + low, (count - low) * sizeof *sorted);
+    sorted[low] = us;
+    count++;
+    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+}
+
 static int add_again(att_recording_t *r, int index, double us)
 {
     att_recording_point_t *p = &r->points[index];
@@ -92,10 +109,14 @@ static int add_again(att_recording_t *r, int index, double us)
         if (larger == NULL)
             return -ATT_ENOMEM;
         p->again = larger;
+        larger = realloc(p->again_sorted, room * sizeof *larger);
+        if (larger == NULL)
+            return -ATT_ENOMEM;
+        p->again_sorted = larger;
         p->again_room = room;
     }
+    p->again_median_us = insert(p->again_sorted, p->again_count, us);
     p->again[p->again_count++] = us;
-    p->again_median_us = att_median(p->again, p->again_count);
     return ATT_OK;
 }
 
@@ -226,6 +247,7 @@ void att_recording_close(att_recording_t *recording)
     for (int i = 0; recording->points != NULL && i < recording->count; i++) {
         free(recording->points[i].samples);
         free(recording->points[i].again);
+        free(recording->points[i].again_sorted);
     }
     free(recording->points);
     free(recording->order);

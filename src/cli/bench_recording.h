@@ -32,6 +32,7 @@ typedef enum att_recording_kind {
 typedef struct att_recording_point {
     att_setting_t setting;
     double *samples, *again; /* microseconds */
+    double *again_sorted;    /* the shortest first */
     uint32_t sample_count, again_count, again_room, again_wanted;
     double first_us; /* of the probe; 0: not yet */
     double median_us, again_median_us;
