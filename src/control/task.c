@@ -216,7 +216,7 @@ static void take_sample(struct att_task *t, const att_part_t *whole)
     att_source_sample_t source;
     int there = att_source_sample(&t->source, whole, t->sw.list_end, &source);
     if (t->optimizer != NULL && isfinite(source.step_us) && !source.disturbed)
-        att_optimizer_step(t->optimizer, source.before, source.step_us);
+        att_optimizer_step(t->optimizer, source.before, source.step_us, t->source.rhythm.period);
     if (!there)
         return;
     att_sample_t sample = {.call = source.call, .duration_us = source.duration_us};

@@ -15,12 +15,13 @@ void att_guard_begin(att_guard_t *guard, att_setting_t winner, uint32_t spent)
 
 void att_guard_list(const att_guard_t *guard, att_playlist_t *list)
 {
+    uint32_t block = list->period > ATT_GUARD_BLOCK ? list->period : ATT_GUARD_BLOCK;
+    uint32_t from = list->period > list->discard ? list->period : list->discard;
     for (uint32_t pair = 0; list->count + 2 <= ATT_PLAN_ENTRIES; pair++)
         for (uint32_t k = 0; k < 2; k++) {
             /* a b, b a, a b, ...: what comes second gains nothing from it. */
             uint32_t side = (pair + k) % 2;
-            att_playlist_add(list, guard->sides[side].setting, list->discard + ATT_GUARD_BLOCK,
-                             ATT_PLAY_GUARD, side);
+            att_playlist_add(list, guard->sides[side].setting, from + block, ATT_PLAY_GUARD, side);
         }
 }
 

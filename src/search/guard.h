@@ -8,7 +8,8 @@
  * longer by more than the noise and ATT_COMPARISON_LEAST does not win, and who wins is not believed
  * before what the step may lose by it, on average, is not worth more pairs. A collective that takes
  * a share s of the step is thought to change it by about s / 2 (the standard deviation of a normal
- * prior): what takes little of a noisy step is not asked for long.
+ * prior): what takes little of a noisy step is not asked for long. Where calls come in a pattern a
+ * block has a whole period of them, as what is lost may all lie in the longest step.
  *
  * As in the race (race.h) what may still be gained is weighed against the calls: it is given up
  * when that is less than ATT_GUARD_WORTH by the time that the guard took as many calls as what led
@@ -24,7 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ATT_GUARD_BLOCK 4   /* usable samples of a block */
+#define ATT_GUARD_BLOCK 4   /* usable samples of a block, or a whole period of longer patterns */
 #define ATT_GUARD_ROOM  256 /* samples of a side that are kept for the report */
 #define ATT_GUARD_WORTH 0.01
 #define ATT_GUARD_SPENT 400 /* calls that what led to it counts at least */

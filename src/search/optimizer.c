@@ -547,10 +547,10 @@ void att_optimizer_sample(struct att_optimizer *o, const att_sample_t *sample)
     progress(o);
 }
 
-void att_optimizer_step(struct att_optimizer *o, uint64_t call, double step_us)
+void att_optimizer_step(struct att_optimizer *o, uint64_t call, double step_us, uint32_t period)
 {
     if (isfinite(step_us))
-        att_playlist_step(&o->list, call, step_us);
+        att_playlist_step(&o->list, call, step_us, period);
 }
 
 void att_optimizer_advance(struct att_optimizer *o, uint64_t call)

@@ -129,8 +129,10 @@ void att_optimizer_sample(struct att_optimizer *optimizer, const att_sample_t *s
 /* Where samples are of the collective alone: how long the step was that this call began, from its
  * start to the next call's. May come before or after the call's sample; what the guard has not
  * heard by the end of its list does not count. Steps are added up: made level, one of them may be
- * below 0. */
-void att_optimizer_step(struct att_optimizer *optimizer, uint64_t call, double step_us);
+ * below 0. period: calls of the pattern that they come in; 0, 1: none. What a setting does to the
+ * step may all lie in the longest of them: the guard's blocks have as many. */
+void att_optimizer_step(struct att_optimizer *optimizer, uint64_t call, double step_us,
+                        uint32_t period);
 /* No sample of a call below `call` will come any more: what is missing is lost. */
 void att_optimizer_advance(struct att_optimizer *optimizer, uint64_t call);
 /* The lease of the plan in force ran out (the job stopped calling): trials are told as TIMEOUT. */

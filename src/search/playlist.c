@@ -65,13 +65,17 @@ att_play_kind_t att_playlist_sample(att_playlist_t *list, const att_sample_t *sa
     return list->abandoned ? ATT_PLAY_NONE : ATT_PLAY_ENTRY;
 }
 
-void att_playlist_step(att_playlist_t *list, uint64_t call, double step_us)
+void att_playlist_step(att_playlist_t *list, uint64_t call, double step_us, uint32_t period)
 {
+    if (list->state == ATT_PLAYLIST_EMPTY)
+        list->period = period;
     if (list->state != ATT_PLAYLIST_COMMITTED)
         return;
+    /* The last one of a pattern may hold what the others did to the step. */
+    uint32_t from = list->period > list->discard ? list->period : list->discard;
     for (uint32_t i = 0; i < list->count; i++) {
         att_play_t *play = &list->plays[i];
-        if (call < play->first + list->discard || call >= play->first + play->calls)
+        if (call < play->first + from || call >= play->first + play->calls)
             continue;
         play->steps++;
         play->steps_us += step_us;

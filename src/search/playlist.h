@@ -35,7 +35,7 @@ typedef struct att_play {
     double samples_us[ATT_PLAY_SAMPLES];
     uint32_t collectives; /* of them that know how long the collective alone took (att_sample_t) */
     double collective_us; /* sum over those */
-    uint32_t steps;       /* calls after the discarded ones whose step is known */
+    uint32_t steps;       /* calls after the discarded ones and a period whose step is known */
     double steps_us;      /* sum over them, start to start (att_optimizer_step) */
 } att_play_t;
 
@@ -50,6 +50,8 @@ typedef struct att_playlist {
     uint32_t id;      /* of the latest proposal */
     bool abandoned;   /* its results are of no use any more; it still has to end */
     uint32_t discard; /* first calls after a switch whose samples are not used */
+    uint32_t
+        period; /* calls of the pattern that steps come in: as many after a switch are not used */
     uint32_t count;
     att_play_t plays[ATT_PLAN_ENTRIES];
     uint64_t fence, end; /* [fence, end) of the committed list */
@@ -71,8 +73,9 @@ bool att_playlist_add(att_playlist_t *list, att_setting_t setting, uint32_t call
 void att_playlist_propose(att_playlist_t *list, att_plan_t *plan);
 void att_playlist_commit(att_playlist_t *list, uint64_t fence);
 att_play_kind_t att_playlist_sample(att_playlist_t *list, const att_sample_t *sample);
-/* The step of a call of an entry is known. Of the last call of a list it is known too late. */
-void att_playlist_step(att_playlist_t *list, uint64_t call, double step_us);
+/* The step of a call is known (att_optimizer_step). Of the last call of a list it is known too
+ * late. The period is that of the latest step before the list was proposed. */
+void att_playlist_step(att_playlist_t *list, uint64_t call, double step_us, uint32_t period);
 void att_playlist_advance(att_playlist_t *list, uint64_t call);
 /* Committed, and every entry is finished. */
 bool att_playlist_done(const att_playlist_t *list);

@@ -65,8 +65,16 @@ void job_call(job_t *job)
     double harm = att_setting_is_keep(job->in_force) ? 0 : job->harm;
     double step = measured + job->compute_us * (1 + harm) * (1 + job->noise * job_normal(job));
     job->run_us += measured + job->compute_us * (1 + harm);
+    if (job->buckets > 0) {
+        job->burden_us += job->compute_us * harm;
+        step -= job->compute_us * harm;
+        if ((job->call + 1) % job->buckets == 0) {
+            step += job->burden_us;
+            job->burden_us = 0;
+        }
+    }
     if (job->stepped)
-        att_optimizer_step(job->optimizer, job->call, step);
+        att_optimizer_step(job->optimizer, job->call, step, job->buckets);
     job->call++;
     att_optimizer_status_t status;
     att_optimizer_status(job->optimizer, &status);

@@ -21,12 +21,15 @@ typedef struct job {
     double compute_us;    /* between calls, part of the run time */
     double harm;          /* share by which compute takes longer after a call with a setting */
     bool stepped;         /* the length of each step is handed in as well */
+    uint32_t buckets;     /* calls after which comes what `harm` adds to all of them; 0: after each.
+                             Steps are made level by what they are without it. */
     uint32_t delay;       /* calls between a plan and its fence */
     uint32_t abort_every; /* every n-th plan is aborted; 0 none */
     struct att_optimizer *optimizer;
 
     uint64_t random;
     uint64_t call;
+    double burden_us; /* harm of the calls since the last one that ended a step of buckets */
     double run_us;
     att_plan_t plan; /* waiting for its fence, or in force */
     int waiting, playing;

@@ -73,6 +73,32 @@ static void a_winner_that_makes_the_step_longer_is_not_kept(void **state)
     end(&job);
 }
 
+/* The same where the harm of sixteen calls comes after the last of them. */
+static void harm_that_comes_once_a_pattern_is_seen(void **state)
+{
+    (void)state;
+    const uint32_t buckets[] = {2, 3, 4, 5, 8, 13, 16};
+    for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++) {
+        att_optimizer_config_t config = config_of("script:play=8/0o");
+        job_t job = job_of(&config);
+        job.stepped = true;
+        job.buckets = buckets[i];
+        job.compute_us = 4000;
+        job.harm = 0.1;
+        assert_int_equal(job_run(&job, 10000), ATT_PHASE_SETTLED);
+        att_optimizer_status_t status = status_of(&job);
+        assert_true(status.kept_default && status.harms);
+        end(&job);
+        job = job_of(&config);
+        job.stepped = true;
+        job.buckets = buckets[i];
+        job.compute_us = 4000;
+        assert_int_equal(job_run(&job, 10000), ATT_PHASE_SETTLED);
+        assert_false(status_of(&job).kept_default);
+        end(&job);
+    }
+}
+
 /* A search that follows, and what ends it without a guard, know nothing of the guard before. */
 static void what_a_guard_saw_does_not_outlive_its_search(void **state)
 {
@@ -363,6 +389,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_winner_is_kept),
         cmocka_unit_test(a_winner_that_makes_the_step_longer_is_not_kept),
+        cmocka_unit_test(harm_that_comes_once_a_pattern_is_seen),
         cmocka_unit_test(what_a_guard_saw_does_not_outlive_its_search),
         cmocka_unit_test(a_sequential_search_wastes_no_calls),
         cmocka_unit_test(trials_are_committed_ahead_in_batches),

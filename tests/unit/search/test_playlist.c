@@ -341,17 +341,31 @@ static void steps_belong_to_the_entries_of_the_list_in_force(void **state)
 {
     (void)state;
     att_playlist_t list = two_entries();
-    att_playlist_step(&list, 99, 10);  /* before the list */
-    att_playlist_step(&list, 100, 10); /* discarded */
-    att_playlist_step(&list, 101, 11);
-    att_playlist_step(&list, 102, 12);
-    att_playlist_step(&list, 106, 10); /* after it */
+    att_playlist_step(&list, 99, 10, 0);  /* before the list */
+    att_playlist_step(&list, 100, 10, 0); /* discarded */
+    att_playlist_step(&list, 101, 11, 0);
+    att_playlist_step(&list, 102, 12, 0);
+    att_playlist_step(&list, 106, 10, 0); /* after it */
     assert_int_equal(list.plays[0].steps, 2);
     assert_float_equal(list.plays[0].steps_us, 23, 0);
     assert_int_equal(list.plays[1].steps, 0);
     att_playlist_clear(&list);
-    att_playlist_step(&list, 101, 11);
+    att_playlist_step(&list, 101, 11, 16);
     assert_int_equal(list.count, 0);
+    /* In a pattern a block has a whole period, and the one before it is not used. */
+    att_guard_t guard;
+    att_plan_t plan;
+    att_guard_begin(&guard, with_channels(4), 800);
+    att_guard_list(&guard, &list);
+    assert_int_equal(list.plays[0].calls, 32);
+    att_playlist_propose(&list, &plan);
+    att_playlist_step(&list, 199, 10, 3); /* too late for this list */
+    att_playlist_commit(&list, 200);
+    for (uint64_t call = 199; call < 300; call++)
+        att_playlist_step(&list, call, 10, 3);
+    assert_int_equal(list.plays[0].steps, 16);
+    assert_int_equal(list.plays[1].steps, 16);
+    assert_float_equal(list.plays[0].steps_us, 160, 0);
 }
 
 static void guard_blocks_alternate(void **state)
