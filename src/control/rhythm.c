@@ -27,12 +27,12 @@ static double longest(const att_rhythm_t *r)
 }
 
 /* Variance of the logarithms around the means of their remainders. */
-static double variance(const att_rhythm_t *r, uint32_t period, double most_us)
+static double variance(const att_rhythm_t *r, const double *logs, uint32_t period, double most_us)
 {
     double sum[ATT_RHYTHM_PERIOD] = {0}, squares = 0, explained = 0;
     uint32_t n[ATT_RHYTHM_PERIOD] = {0}, all = 0;
     for (uint32_t i = 0; i < r->count; i++) {
-        double x = log(r->us[i]);
+        double x = logs[i];
         if (r->us[i] > most_us)
             continue;
         all++;
@@ -49,9 +49,12 @@ static uint32_t find_period(const att_rhythm_t *r)
 {
     if (r->count < 2 * EACH)
         return 0;
-    double most_us = PAUSE * longest(r), all = variance(r, 1, most_us);
+    double logs[ATT_RHYTHM_CALLS];
+    for (uint32_t i = 0; i < r->count; i++)
+        logs[i] = log(r->us[i]);
+    double most_us = PAUSE * longest(r), all = variance(r, logs, 1, most_us);
     for (uint32_t k = 2; k <= ATT_RHYTHM_PERIOD && k * EACH <= r->count; k++)
-        if (all > FLAT * FLAT && variance(r, k, most_us) < (1 - EXPLAINED) * all)
+        if (all > FLAT * FLAT && variance(r, logs, k, most_us) < (1 - EXPLAINED) * all)
             return k;
     return 0;
 }

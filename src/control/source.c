@@ -49,6 +49,7 @@ int att_source_watch(att_source_t *source, const att_part_t *whole)
 
 uint32_t att_source_choose(att_source_t *source, bool whole_stamps)
 {
+    source->chosen = true;
     if (source->step) {
         source->reduction = ATT_REDUCTION_INTERVAL;
         source->window = source->rhythm.period > 1 ? source->rhythm.period : 1;
@@ -105,15 +106,17 @@ static double step_ending_before(att_source_t *source, const att_part_t *whole)
     return sum / source->window;
 }
 
-/* As step_before, made level: a single step as good as any other. */
+/* As step_before, made level: a single step as good as any other. NAN: not known, or of no
+ * interest: calls are many. */
 static double level_step_before(att_source_t *source, const att_part_t *whole, uint64_t even_from)
 {
     double us = step_before(source, whole);
-    if (!(us > 0))
+    bool idle = source->chosen && !source->step && !source->beside;
+    if (!(us > 0) || idle)
         return NAN;
     if (source->previous.call >= even_from)
         att_rhythm_add(&source->rhythm, source->previous.call, us);
-    return att_rhythm_level(&source->rhythm, source->previous.call, us);
+    return source->beside ? att_rhythm_level(&source->rhythm, source->previous.call, us) : NAN;
 }
 
 int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t even_from,

@@ -18,6 +18,7 @@
 
 typedef struct att_source {
     att_reduction_t reduction;
+    bool chosen; /* att_source_choose was called */
     bool step;   /* the step is to be short: start to start, whatever fills the time between */
     bool beside; /* samples are of the collective alone, and what its step does is watched */
     att_reduction_t stamps; /* how the collective alone is reduced; never INTERVAL */
