@@ -97,6 +97,8 @@ static double step_ending_before(att_source_t *source, const att_part_t *whole)
     source->run_us[call % ATT_RHYTHM_PERIOD] = us;
     if (source->run < ATT_RHYTHM_PERIOD)
         source->run++;
+    if (source->previous.disturbed || whole->disturbed)
+        source->disturbed = call + 1;
     look_for_pause(source, call, us);
     bool paused = source->paused > 0 && call + 1 - source->paused < source->window;
     if (source->run < source->window || paused)
@@ -129,6 +131,8 @@ int att_source_sample(att_source_t *source, const att_part_t *whole, uint64_t ev
         sample->call = before->call;
         sample->duration_us =
             source->step ? step_ending_before(source, whole) : step_before(source, whole);
+        sample->disturbed = source->step && source->disturbed > 0 &&
+                            before->call + 1 - source->disturbed < source->window;
         sample->collective_us = att_part_duration_us(before, source->stamps);
     } else {
         sample->duration_us = sample->collective_us =

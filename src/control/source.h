@@ -33,6 +33,7 @@ typedef struct att_source {
     double run_us[ATT_RHYTHM_PERIOD]; /* their steps, by call modulo the limit */
     uint64_t broke, paused; /* call + 1 of the latest step that was far too long, and of the latest
                                that was a pause; 0: none */
+    uint64_t disturbed;     /* call + 1 of the latest step beside another group's list; 0: none */
 } att_source_t;
 
 void att_source_init(att_source_t *source, att_reduction_t reduction, bool step);
@@ -52,7 +53,8 @@ typedef struct att_source_sample {
     uint64_t before;
     double step_us; /* from its start to the next call's, made level (rhythm.h), which may be below
                        0; NAN: not known, or not of interest (att_source_choose) */
-    int disturbed;  /* that step, by another group's list */
+    int disturbed;  /* that step, by another group's list; where the step is to be short, one of
+                       those that the duration is the mean of */
 } att_source_sample_t;
 /* A complete call; 1 with a sample, or 0. even_from: the first call after the last list; from there
  * on all calls have one setting, and the pattern that they come in is learnt. */

@@ -225,7 +225,7 @@ static void take_sample(struct att_task *t, const att_part_t *whole)
     t->samples_seen++;
     att_recent_sample(&t->recent, sample.duration_us, t->stepped_ns);
     /* Another group's list is in force on this node: the sample may be disturbed by it. */
-    int disturbed = whole->disturbed;
+    int disturbed = whole->disturbed || (t->source.step && source.disturbed);
     t->disturbed += (uint64_t)disturbed;
     sample.usable = !disturbed;
     if (t->optimizer != NULL)

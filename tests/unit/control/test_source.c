@@ -247,6 +247,27 @@ static void a_pause_is_in_no_sample_of_a_whole_period(void **state)
     }
 }
 
+/* A disturbed call is in as many samples as a period has calls. */
+static void a_disturbed_call_disturbs_its_whole_periods(void **state)
+{
+    (void)state;
+    att_source_t s;
+    att_source_sample_t sample;
+    att_source_init(&s, ATT_REDUCTION_COMMON, true);
+    for (uint64_t c = 0; c < 120; c++) {
+        att_part_t whole = call_of(c, 4, UINT64_MAX);
+        whole.disturbed = c == 100;
+        if (c < ATT_SOURCE_STEPS && att_source_watch(&s, &whole))
+            assert_int_equal(att_source_choose(&s, true), UINT32_MAX);
+        int there = att_source_sample(&s, &whole, 0, &sample);
+        if (c < 80)
+            continue;
+        assert_int_equal(there, 1);
+        /* The steps of calls 99 and 100 are. */
+        assert_int_equal(sample.disturbed, sample.call >= 99 && sample.call < 104);
+    }
+}
+
 /* Who makes each step five times as long makes no pauses. */
 static void a_slow_setting_is_no_pause(void **state)
 {
@@ -326,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_step_that_is_to_be_short_is_a_whole_period),
         cmocka_unit_test(every_period_is_known_when_the_source_is_chosen),
         cmocka_unit_test(a_pause_is_in_no_sample_of_a_whole_period),
+        cmocka_unit_test(a_disturbed_call_disturbs_its_whole_periods),
         cmocka_unit_test(a_slow_setting_is_no_pause),
         cmocka_unit_test(a_level_below_nothing_counts),
         cmocka_unit_test(steps_beside_are_made_level),
