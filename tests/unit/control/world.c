@@ -294,12 +294,29 @@ static void note(world_t *w, world_rank_t *rank, uint64_t call)
     rank->call = call + 1;
 }
 
+/* As a process's helper does for a rank that waited too long (base/home.h): the home is another
+ * node of this world, the one on which the word is no copy. */
+static void ask_home(world_t *w, world_rank_t *rank, uint64_t now_ns)
+{
+    att_home_state_t state = ATT_HOME_NONE;
+    for (uint32_t n = 0; n < w->node_count; n++) {
+        att_segment_task_t *task = &w->nodes[n].memory->tasks[rank->lane.task->home_task];
+        if (atomic_load(&task->copied) == 0 &&
+            ATT_HOME_TXN(atomic_load(&task->home)) == rank->wait.txn)
+            state = att_home_decide(task, rank->wait.txn, ATT_HOME_ABORTED);
+    }
+    att_wait_answer(&rank->lane, &rank->wait, state, now_ns);
+}
+
 /* One step of a rank: 1 when it decided a call. */
 static int step_rank(world_t *w, world_rank_t *rank)
 {
     uint64_t now_ns = att_clock_ns();
     if (rank->waiting) {
-        if (att_wait_step(&rank->lane, &rank->wait, now_ns) != ATT_WAIT_DONE)
+        att_wait_action_t action = att_wait_step(&rank->lane, &rank->wait, now_ns);
+        if (action == ATT_WAIT_ASK)
+            ask_home(w, rank, now_ns);
+        if (action != ATT_WAIT_DONE)
             return 0;
         rank->waiting = 0;
         note(w, rank, rank->call);
