@@ -26,7 +26,8 @@
 
 #define REPORT_NS       1000000000ull
 #define TIMING_COST_US  10.0
-#define WATCH_LENGTH_NS 20000000ull /* how long stamps are on in a watch window */
+#define WATCH_LENGTH_NS 20000000ull /* how long stamps are on in a watch window, at least */
+#define WATCH_SHARE     4           /* of the time, at most a fourth */
 #define WATCH_SPANNING_NS                                                                          \
     100000000ull                   /* the same for groups over nodes, whose windows begin apart */
 #define FAREWELL_NS 500000000ull   /* for the others' last reports; mpirun kills after a second */
@@ -271,6 +272,19 @@ static void look_for_tasks(struct att_agent *agent)
     agent->task_count = count;
 }
 
+/* Of a watch window: the longest step that is to be sampled has room in it. */
+static uint64_t watch_length(const struct att_agent *agent, int spanning, uint64_t interval_ns)
+{
+    uint64_t length = spanning ? WATCH_SPANNING_NS : WATCH_LENGTH_NS;
+    uint64_t most = interval_ns / WATCH_SHARE;
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        uint64_t sample = agent->tasks[i] != NULL ? att_task_sample_ns(agent->tasks[i]) : 0;
+        sample = sample < most ? sample : most;
+        length = length > sample ? length : sample;
+    }
+    return length;
+}
+
 /* `wanted` by tasks that this agent leads, `others`: by leaders elsewhere or the record stream. */
 static void set_timing(struct att_agent *agent, int wanted, int others, uint64_t now_ns)
 {
@@ -282,7 +296,7 @@ static void set_timing(struct att_agent *agent, int wanted, int others, uint64_t
         uint64_t interval = (uint64_t)(agent->config->watch_s * 1e9);
         if (now_ns - agent->watch_from_ns >= interval)
             agent->watch_from_ns = now_ns;
-        on = now_ns - agent->watch_from_ns < (spanning ? WATCH_SPANNING_NS : WATCH_LENGTH_NS);
+        on = now_ns - agent->watch_from_ns < watch_length(agent, spanning, interval);
     } else {
         agent->watch_from_ns = now_ns;
     }

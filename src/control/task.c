@@ -537,6 +537,14 @@ void att_task_pin(struct att_task *t, bool pinned)
     t->pinned = pinned;
 }
 
+uint64_t att_task_sample_ns(const struct att_task *t)
+{
+    if (t->state != ATT_TASK_TUNING || t->source.reduction != ATT_REDUCTION_INTERVAL)
+        return 0;
+    /* From any point in a step on: the rest of it, a window of whole ones, the next one's start. */
+    return (uint64_t)((t->source.window + 2) * att_recent_duration_us(&t->recent) * 1000);
+}
+
 int att_task_wants_timing(const struct att_task *t)
 {
     if ((t->pinned && !t->plan_out) || !att_pulse_beats(&t->pulse, t->stepped_ns))

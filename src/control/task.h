@@ -78,6 +78,9 @@ int att_task_step(struct att_task *task, uint64_t now_ns);
 void att_task_pin(struct att_task *task, bool pinned);
 /* True while kernel stamps are of use. */
 int att_task_wants_timing(const struct att_task *task);
+/* How long stamps have to be on in a row for a sample that begins in there, or 0: each call that is
+ * timed is one. */
+uint64_t att_task_sample_ns(const struct att_task *task);
 /* Largest channel count in force or on trial. */
 uint32_t att_task_channels(const struct att_task *task);
 

@@ -87,6 +87,21 @@ opposed() {
     jq -e '.runs[0].tasks[0].warning == ""' run/summary.json >/dev/null || fail "$(cat run/summary.json)"
 }
 
+# bats test_tags=long
+@test "steps that are longer than a watch window are watched after the search" {
+    [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
+    [ -x "$ATTUNE_BUILD/tests/test_app" ] || skip 'the fabric is not built'
+    attune run --quiet --run-dir run --max-cost 0 --objective step --watch 0.5 --strategy random:trials=2 \
+        --fabric real -- mpirun --bind-to none -n 2 "$ATTUNE_BUILD/tests/test_app" --seconds 60 --pause 25 >log 2>&1 &
+    local job=$!
+    settled() { jq -e '.tasks | length > 0 and all(.phase == "settled")' run/tasks.json >/dev/null 2>&1; }
+    wait_for 50 settled
+    sleep 4 # without a sample of a whole step they would be as old by now
+    jq -e '.tasks | all(.now.age_s < 3)' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    kill -TERM "$job"
+    wait "$job" || true
+}
+
 @test "an objective that is none is refused" {
     run --separate-stderr attune run --objective speed -- true
     expect_status 125
