@@ -7,10 +7,9 @@
  * The period is the smallest one for which calls with the same remainder explain most of the
  * variance of the logarithms (the adjusted R^2 of a one-way analysis of variance); of the three
  * longest times, what is far longer than the fourth is left out, so that a pause now and then hides
- * no pattern. A time is then
- * made level: what it deviates from the median of its remainder is added to the mean over the
- * remainders. Over a whole period that leaves the sum as it is. Only calls with one and the same
- * setting may be added: settings that take turns would make a pattern too.
+ * no pattern. A time is then made level: what it deviates from the median of its remainder is added
+ * to the mean over the remainders. Over a whole period that leaves the sum as it is. Only calls
+ * with one and the same setting may be added: settings that take turns would make a pattern too.
  */
 #ifndef ATT_CONTROL_RHYTHM_H
 #define ATT_CONTROL_RHYTHM_H

@@ -112,14 +112,31 @@ static void play_settings(rank_t *r)
     CHECK_EQUAL(ncclCommDestroy(r->comm), 0);
 }
 
+/* Ranks that add the same one at once leave a retired entry behind. */
+static uint32_t live_groups(att_segment_memory_t *memory)
+{
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < atomic_load(&memory->header.group_count); i++)
+        live += atomic_load(&memory->groups[i].state) == ATT_ENTRY_LIVE;
+    return live;
+}
+
+static uint32_t live_tasks(att_segment_memory_t *memory)
+{
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < atomic_load(&memory->header.task_count); i++)
+        live += atomic_load(&memory->tasks[i].state) == ATT_ENTRY_LIVE;
+    return live;
+}
+
 ISOLATED(threads_of_every_call)
 {
     on_ranks("nt=128,256,512", play_settings);
     att_segment_memory_t *memory = agent_memory();
     /* One group, a member a rank, a lane each: the variants count for their parent. */
-    CHECK_EQUAL(atomic_load(&memory->header.group_count), 1);
+    CHECK_EQUAL(live_groups(memory), 1);
     CHECK_EQUAL(atomic_load(&memory->header.member_count), RANKS);
-    CHECK_EQUAL(atomic_load(&memory->header.task_count), 1);
+    CHECK_EQUAL(live_tasks(memory), 1);
     CHECK_EQUAL(atomic_load(&memory->header.lane_count), RANKS);
     CHECK_EQUAL(atomic_load(&memory->lanes[0].variants), 7);
     CHECK_EQUAL(atomic_load(&memory->lanes[0].word) >> 1, 20);
