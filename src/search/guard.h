@@ -29,8 +29,7 @@
 #define ATT_GUARD_ROOM  256 /* samples of a side that are kept for the report */
 #define ATT_GUARD_WORTH 0.01
 #define ATT_GUARD_SPENT 400 /* calls that what led to it counts at least */
-#define ATT_GUARD_SHARE 0.5 /* of the collective's part of the step: what the step may change by   \
-                             */
+#define ATT_GUARD_SHARE 0.5 /* of the collective's share of the step: its expected change */
 
 typedef struct att_guard_side {
     att_setting_t setting;
@@ -44,10 +43,10 @@ typedef struct att_guard {
     att_guard_side_t sides[2]; /* NCCL's choice, the winner */
     uint32_t spent;            /* calls that led to it: of the search and its race */
     att_comparison_t comparison;
-    att_comparison_t beside;  /* of the other measure: the step where samples are of the collective,
-                                 the collective where they are of the step */
-    bool steps;               /* it is the step */
-    att_comparison_t share;   /* NCCL's choice, its blocks in both measures */
+    att_comparison_t beside; /* of the other measure: the step where samples are of the collective,
+                                the collective where they are of the step */
+    bool steps;              /* it is the step */
+    att_comparison_t share;  /* NCCL's choice, its blocks in both measures */
 } att_guard_t;
 
 void att_guard_begin(att_guard_t *guard, att_setting_t winner, uint32_t spent);

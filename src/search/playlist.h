@@ -50,8 +50,7 @@ typedef struct att_playlist {
     uint32_t id;      /* of the latest proposal */
     bool abandoned;   /* its results are of no use any more; it still has to end */
     uint32_t discard; /* first calls after a switch whose samples are not used */
-    uint32_t
-        period; /* calls of the pattern that steps come in: as many after a switch are not used */
+    uint32_t period;  /* calls of the pattern of steps: as many after a switch are not used */
     uint32_t count;
     att_play_t plays[ATT_PLAN_ENTRIES];
     uint64_t fence, end; /* [fence, end) of the committed list */

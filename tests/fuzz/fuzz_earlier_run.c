@@ -3,8 +3,8 @@
 #include "base/names.h"
 #include "control/applied.h"
 #include "control/quarantine.h"
+#include "folder.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +12,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char folder[] = "/tmp/att-fuzz-XXXXXX";
 static const char *const names[] = {"tasks.json", "lists.jsonl"};
-
-static const char *path_of(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 static void clean(void)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlink(path_of(names[i]));
-    rmdir(folder);
-}
-
-static void put(const char *name, const uint8_t *data, size_t size)
-{
-    int fd = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-        abort();
-    close(fd);
+        unlink(fuzz_folder_path(names[i]));
+    rmdir(fuzz_folder());
 }
 
 static void check_setting(att_setting_t s)
@@ -54,24 +38,22 @@ static void check_reason(const att_error_t *error)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int made;
-    if (!made && mkdtemp(folder) == NULL)
-        abort();
     if (!made)
         atexit(clean);
     made = 1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        put(names[i], data, size);
+        fuzz_folder_put(names[i], data, size);
     struct att_applied *applied;
     struct att_quarantine *quarantine;
     att_error_t error = {""};
-    if (att_applied_read(folder, &applied, &error) == ATT_OK) {
+    if (att_applied_read(fuzz_folder(), &applied, &error) == ATT_OK) {
         for (uint32_t i = 0; i < applied->count; i++)
             check_setting(applied->rows[i].setting);
         att_applied_free(applied);
     } else {
         check_reason(&error);
     }
-    if (att_quarantine_read(folder, &quarantine, &error) == ATT_OK) {
+    if (att_quarantine_read(fuzz_folder(), &quarantine, &error) == ATT_OK) {
         for (uint32_t i = 0; i < quarantine->count; i++)
             check_setting(quarantine->rows[i].setting);
         att_quarantine_free(quarantine);

@@ -2,8 +2,8 @@
  * them is markup; and the folder as one side of a comparison. */
 #include "cli/compare.h"
 #include "cli/report_page.h"
+#include "folder.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,38 +12,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char folder[] = "/tmp/att-fuzz-XXXXXX";
 static const char *const names[] = {"tasks.json", "trials.jsonl", "manifest.json",
                                     "environment.txt", "counters/node-0000.jsonl"};
-
-static const char *path_of(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 static void clean(void)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlink(path_of(names[i]));
-    unlink(path_of("page.html"));
-    rmdir(path_of("counters"));
-    rmdir(folder);
-}
-
-static void put(const char *name, const uint8_t *data, size_t size)
-{
-    int fd = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-        abort();
-    close(fd);
+        unlink(fuzz_folder_path(names[i]));
+    unlink(fuzz_folder_path("page.html"));
+    rmdir(fuzz_folder_path("counters"));
+    rmdir(fuzz_folder());
 }
 
 static void check_page(void)
 {
     static char page[1 << 22];
-    FILE *file = fopen(path_of("page.html"), "r");
+    FILE *file = fopen(fuzz_folder_path("page.html"), "r");
     size_t length = file != NULL ? fread(page, 1, sizeof page - 1, file) : 0;
     if (file == NULL)
         abort();
@@ -76,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int made;
     if (!made) {
-        if (mkdtemp(folder) == NULL || mkdir(path_of("counters"), 0700) != 0)
+        if (mkdir(fuzz_folder_path("counters"), 0700) != 0)
             abort();
         atexit(clean);
         made = 1;
@@ -84,16 +68,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 65536)
         return 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        put(names[i], data, size);
+        fuzz_folder_put(names[i], data, size);
     /* What is no tasks.json is still a good many things. */
     for (int round = 0; round < 2; round++) {
         att_report_run_t run;
         att_error_t error = {""};
         if (round == 1)
-            unlink(path_of(names[0]));
-        int status = att_report_run_read(folder, &run, &error);
+            unlink(fuzz_folder_path(names[0]));
+        int status = att_report_run_read(fuzz_folder(), &run, &error);
         if (status == ATT_OK) {
-            if (att_report_page(&run, path_of("page.html"), &error) != ATT_OK)
+            if (att_report_page(&run, fuzz_folder_path("page.html"), &error) != ATT_OK)
                 abort();
             att_report_run_free(&run);
             /* Texts may hold braces of their own. */
@@ -103,9 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         }
         att_compare_side_t a, b;
-        if (att_compare_side_read(folder, &a, &error) != ATT_OK)
+        if (att_compare_side_read(fuzz_folder(), &a, &error) != ATT_OK)
             continue;
-        if (att_compare_side_read(folder, &b, &error) != ATT_OK)
+        if (att_compare_side_read(fuzz_folder(), &b, &error) != ATT_OK)
             abort();
         att_compare_t c;
         if (att_compare_make(&a, &b, -1, &c, &error) == ATT_OK) {
