@@ -17,6 +17,8 @@
 # KINDS            of the five ("unhooked idle")
 # ATTUNE_NCCL_LIB  NCCL to run on (without --fabric); ATTUNE_BUILD the build folder (build/release)
 # LAUNCHES         of each kind (15); SIZES (8,64K,1M,64M); RANKS (4); TUNE_SECONDS (30)
+# AS               processes (default): a rank each, under MPS; threads of one process, whose launches of
+#                  kernels wait for one another: launches then differ by 10 % where messages are short
 # ITERATIONS       timed calls of each size (500), ROUNDS times a launch (1): the median counts
 # OUT              folder of the raw lines, launches.txt (build/launches)
 set -u
@@ -43,9 +45,17 @@ out=${OUT:-$root/build/launches}
 mkdir -p "$out" || exit 1
 raw=$out/launches.txt
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap 'stop_mps; rm -rf "$scratch"' EXIT # its pipes are in there
 hook=$ATTUNE_BUILD/lib/libattune-nccl.so
-calls=(attune bench allreduce --size-list "$sizes" -t "$ranks" -w 20 -c 0 --place out)
+case ${AS:-processes} in
+threads) as=-t ;;
+processes)
+    as=--procs
+    [ "${1:-}" = --fabric ] || start_mps "$scratch"
+    ;;
+*) echo "AS is processes or threads, not '$AS'" >&2 && exit 2 ;;
+esac
+calls=(attune bench allreduce --size-list "$sizes" $as "$ranks" -w 20 -c 0 --place out)
 bench=("${calls[@]}" -n "${ITERATIONS:-500}" --rounds "${ROUNDS:-1}")
 read -ra kinds <<<"${KINDS:-unhooked idle}"
 

@@ -25,6 +25,17 @@ build_here() {
     return 1
 }
 
+# start_mps FOLDER: the processes started from now on share GPUs through an MPS server, whose pipes and
+# logs are in FOLDER, until stop_mps.
+mps_runs=no
+start_mps() {
+    command -v nvidia-cuda-mps-control >/dev/null || { echo "no nvidia-cuda-mps-control" >&2; exit 1; }
+    export CUDA_MPS_PIPE_DIRECTORY=$1/mps CUDA_MPS_LOG_DIRECTORY=$1/mps-log
+    mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
+    nvidia-cuda-mps-control -d && mps_runs=yes
+}
+stop_mps() { [ $mps_runs = no ] || echo quit | nvidia-cuda-mps-control >/dev/null 2>&1; }
+
 # What a measurement prints before each part, and what keeps it within its time: `began` is SECONDS at the
 # start, `until` the second after which nothing may run.
 say() { printf '\n== %4d s  %s\n' $((SECONDS - began)) "$*"; }

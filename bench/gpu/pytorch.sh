@@ -48,16 +48,6 @@ export PATH=$ATTUNE_BUILD/bin:$PATH
 hook=$ATTUNE_BUILD/lib/libattune-nccl.so
 scratch=$(mktemp -d)
 trap 'stop_mps; rm -rf "$scratch"' EXIT # its pipes are in there
-mps=no
-
-start_mps() {
-    [ $dry = no ] && [ $mps = no ] && [ $devices = shared ] || return 0
-    command -v nvidia-cuda-mps-control >/dev/null || { echo "no nvidia-cuda-mps-control" >&2; exit 1; }
-    export CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps-log
-    mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
-    nvidia-cuda-mps-control -d && mps=yes
-}
-stop_mps() { [ $mps = no ] || echo quit | nvidia-cuda-mps-control >/dev/null 2>&1; }
 
 need_parts() {
     if [ ! -x "$ATTUNE_BUILD/bin/attune" ]; then
@@ -65,13 +55,16 @@ need_parts() {
     fi
     if [ $dry = yes ]; then
         export ATTUNE_NCCL_LIB=$ATTUNE_BUILD/fabric/libnccl.so.2
-    elif [ ! -r "${ATTUNE_NCCL_LIB:-}" ] && [ "$step" != sockets ]; then
+        return
+    fi
+    if [ ! -r "${ATTUNE_NCCL_LIB:-}" ] && [ "$step" != sockets ]; then
         echo "ATTUNE_NCCL_LIB must name an NCCL of 2.30.3 or later" >&2
         exit 2
     elif [ "$devices" = own ] && [ "$ranks" -lt 2 ]; then
         echo "DEVICES=own needs two GPUs or more" >&2
         exit 2
     fi
+    [ "$devices" = own ] || start_mps "$scratch"
 }
 
 free_port() {
@@ -222,9 +215,9 @@ nccl_tests() {
 
 case $step in
 check) check ;;
-ddp25 | ddp4 | fsdp | sockets | graph) need_parts && start_mps && train "$step" $kinds ;;
-equal) need_parts && start_mps && launches=1 train equal none reproducible ;;
-nccl-tests) need_parts && start_mps && nccl_tests ;;
+ddp25 | ddp4 | fsdp | sockets | graph) need_parts && train "$step" $kinds ;;
+equal) need_parts && launches=1 train equal none reproducible ;;
+nccl-tests) need_parts && nccl_tests ;;
 report) python3 "$root/bench/gpu/pytorch_report.py" "$out" | tee "$out/report.txt" && exit "${PIPESTATUS[0]}" ;;
 *) usage ;;
 esac

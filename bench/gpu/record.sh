@@ -16,6 +16,7 @@
 # ATTUNE_BUILD      build folder, build/gpu by default
 # OUT               where the surfaces go, build/record by default
 # BUDGET            seconds for everything (540); a tenth of it is left for the start
+# COLLECTIVES       of these (allreduce,allgather,reducescatter)
 # THREADS           threads a block besides NCCL's own, as a list (128,256); "none" for no others
 # CARRY             folder with libraries that the machine lacks (.carry/root)
 set -u
@@ -64,7 +65,7 @@ else
     name=(--prefix "${PREFIX:-h200-4}" --device "${gpu:-unknown GPU}"
         --description "four ranks on one GPU")
     [ "${THREADS:-128,256}" = none ] || threads=(--threads-list "${THREADS:-128,256}")
-    collectives=allreduce,allgather,reducescatter
+    collectives=${COLLECTIVES:-allreduce,allgather,reducescatter}
 fi
 
 {
