@@ -2,6 +2,8 @@
 
 #include "base/config.h"
 #include "control/task_inside.h"
+#include "search/kin.h"
+#include "search/statistics.h"
 
 #include <string.h>
 
@@ -30,6 +32,14 @@ static bool near_in_size(uint64_t a, uint64_t b)
     return a < b ? b - a <= a / NEAR : a - b <= b / NEAR;
 }
 
+/* Where the step is to be short it is what the collective takes by itself that is alike, as the
+ * step is one and the same for all. */
+static bool take_alike(const att_source_t *a, const att_source_t *b)
+{
+    return !a->step || att_kin_same_time(att_median(a->duration_us, a->durations),
+                                         att_median(b->duration_us, b->durations));
+}
+
 static bool alike(const struct att_task *a, const struct att_task *b)
 {
     if (a->task->collective != b->task->collective ||
@@ -38,7 +48,7 @@ static bool alike(const struct att_task *a, const struct att_task *b)
         a->group->nodes != b->group->nodes || a->lane_count != b->lane_count ||
         (a->reach == NULL) != (b->reach == NULL) ||
         (a->reach != NULL && a->reach->place->agents != b->reach->place->agents) ||
-        a->source.reduction != b->source.reduction ||
+        a->source.reduction != b->source.reduction || !take_alike(&a->source, &b->source) ||
         !att_setting_equal(a->source.native, b->source.native))
         return false;
     att_identity_t of_a = att_task_identity(a), of_b = att_task_identity(b);
@@ -68,8 +78,8 @@ static int end_of(const struct att_task *t, att_optimizer_status_t *status,
     if (t->state != ATT_TASK_TUNING || t->withdrawn)
         return -1;
     att_optimizer_status(t->optimizer, status);
-    if (status->phase == ATT_PHASE_SETTLED)
-        return 1;
+    if (status->phase == ATT_PHASE_SETTLED) /* that a step shows no gain may be its noise */
+        return t->source.step && status->kept_default ? -1 : 1;
     return is_on_its_way(t, status, waits, now_ns) ? 0 : -1;
 }
 
@@ -118,7 +128,7 @@ bool att_kind_waits(struct att_task *t, uint64_t now_ns)
     } else if (end == 1) {
         t->awaited = NULL;
         att_optimizer_follow(t->optimizer, status.kept_default ? ATT_SETTING_KEEP : status.best,
-                             status.baseline_us);
+                             t->source.step ? 0 : status.baseline_us);
     }
     return t->awaited != NULL;
 }

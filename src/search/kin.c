@@ -2,13 +2,18 @@
 
 #include "search/space.h"
 
-#define LIMIT 1.15 /* NCCL's choice takes the same time in tasks of one kind, up to this */
+#define LIMIT 1.15
+
+bool att_kin_same_time(double a_us, double b_us)
+{
+    return a_us <= b_us * LIMIT && b_us <= a_us * LIMIT;
+}
 
 att_kin_choice_t att_kin_choose(att_kin_t *kin, const att_space_t *space, const att_study_t *study,
                                 double here_us)
 {
     kin->state = ATT_KIN_NONE;
-    if (here_us > kin->baseline_us * LIMIT || here_us * LIMIT < kin->baseline_us)
+    if (kin->baseline_us > 0 && !att_kin_same_time(here_us, kin->baseline_us))
         return ATT_KIN_SEARCH;
     if (att_setting_is_keep(kin->setting))
         return ATT_KIN_KEEP;

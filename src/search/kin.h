@@ -2,8 +2,12 @@
  * kin: what a task of the same kind has found, at a task that waits for it instead of searching.
  *
  * Groups of one shape (the data groups of a job, say) have tasks that differ in nothing but the
- * ranks, and the buckets of a training step little in size. One of them is searched; the others await its end, gather their baseline, and run its
- * winner through their own guard.
+ * ranks, and the buckets of a training step little in size. One of them is searched; the others
+ * await its end, gather their baseline, and run its winner through their own guard.
+ *
+ * Where the step is to be short, durations are shares of a step: what a bucket that comes once a
+ * step can change is less than what one can that comes eight times. They cannot be compared, and a
+ * winner that does not win here leaves NCCL's choice in force: a search would see no more.
  */
 #ifndef ATT_SEARCH_KIN_H
 #define ATT_SEARCH_KIN_H
@@ -20,7 +24,7 @@ typedef enum att_kin_state {
 typedef struct att_kin {
     att_kin_state_t state;
     att_setting_t setting; /* that it settled on */
-    double baseline_us;    /* NCCL's choice there */
+    double baseline_us;    /* NCCL's choice there; 0: a share of a step */
 } att_kin_t;
 
 typedef enum att_kin_choice {
@@ -34,5 +38,7 @@ att_kin_choice_t att_kin_choose(att_kin_t *kin, const att_space_t *space, const 
                                 double here_us);
 /* -> NONE; true when its winner was being tried. */
 bool att_kin_end(att_kin_t *kin);
+/* NCCL's choice takes the same time in tasks of one kind, but for this factor. */
+bool att_kin_same_time(double a_us, double b_us);
 
 #endif

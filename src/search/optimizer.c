@@ -46,13 +46,13 @@ struct att_optimizer {
     uint32_t lists_without; /* lists since the last sample of the incumbent */
 
     att_study_t study;
+    double ahead_us;      /* what trials won since they last lost more than they had won */
     double excess;        /* running mean over trials of (duration / incumbent - 1), if positive */
     att_setting_t winner; /* KEEP until a search is won */
     att_setting_t before; /* winner of the search before */
     att_race_t *race;     /* of the final; NULL otherwise */
     att_guard_t guard;
     att_drift_t drift;
-
     uint32_t lines; /* of the trials log */
     att_optimizer_status_t status;
 };
@@ -290,7 +290,7 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
         log_samples(o, side[i].setting, side[i].first_call, side[i].calls, side[i].samples_us,
                     side[i].count);
     bool followed = att_kin_end(&o->kin);
-    if (followed && verdict != ATT_VERDICT_WIN) { /* not alike after all: search */
+    if (followed && verdict != ATT_VERDICT_WIN && o->kin.baseline_us > 0) { /* not alike: search */
         att_guard_forget(&o->status);
         o->phase = ATT_PHASE_BASELINE;
         return;
@@ -314,14 +314,14 @@ static void account(struct att_optimizer *o, const att_play_t *play)
     double base = att_window_median(&o->window);
     if (play->seen == 0 || base <= 0)
         return;
-    /* Per call what the usable samples say: start to start, single ones hold the job's own pauses.
-     */
+    /* What the usable samples say: start to start, single ones hold the job's own pauses. */
     double us =
         play->count > 0 ? att_midmean(play->samples_us, play->count) : play->total_us / play->seen;
     double lost = play->seen * (us - base);
-    o->status.lost_us += lost > 0 ? lost : 0;
+    o->status.lost_us += fmax(lost - o->ahead_us, 0);
+    o->ahead_us = fmax(o->ahead_us - lost, 0);
     if (play->owner == ATT_PLAY_TRIAL)
-        o->excess += 0.2 * ((lost > 0 ? lost / (play->seen * base) : 0) - o->excess);
+        o->excess += 0.2 * (fmax(lost / (play->seen * base), 0) - o->excess);
 }
 
 /* The strategy knows best what to believe of noisy samples; without its word the ranking counts. */

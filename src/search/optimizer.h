@@ -88,7 +88,8 @@ typedef struct att_optimizer_status {
     double collective_gain, step_gain; /* of the winner there, relative, where both were measured;
                                           else both 0 */
     int harms;        /* 1: NCCL's choice was kept because the winner makes the step longer */
-    double lost_us;   /* sum over trial calls of (duration - baseline), positive part */
+    double lost_us;   /* the most that trials had taken longer than NCCL's choice, in sum, at any
+                         time: what noise adds to one takes it from another */
     int kept_default; /* 1 when settled on NCCL's choice */
     int followed;     /* 1 when settled by what a task of the same kind found */
     char reason[160]; /* "wins by 28.1 % (lower 95 % bound 27.4 %)", "gain 0.3 % is within
@@ -110,7 +111,8 @@ void att_optimizer_quarantine(struct att_optimizer *optimizer, att_setting_t set
 void att_optimizer_await(struct att_optimizer *optimizer, bool on);
 /* That task settled on `setting`, where NCCL's choice took baseline_us. NCCL's choice is taken over
  * as it is; a winner goes to the guard at once, and only when it does not win here, or NCCL's
- * choice takes another time here, a search follows. */
+ * choice takes another time here, a search follows. baseline_us = 0: durations are shares of a
+ * step (kin.h), and none follows. */
 void att_optimizer_follow(struct att_optimizer *optimizer, att_setting_t setting,
                           double baseline_us);
 

@@ -40,16 +40,17 @@ tuned() {
     jq -e '.tasks[0].reduction != "start to start"' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
 }
 
-# opposed US BUCKETS [option...]: a job that computes for 1 ms a call, or 1.5 ms when its AllGather took
-# less than US microseconds, after every BUCKETS calls; NCCL's choice takes 226.
+# opposed US BUCKETS[:LAST] [option...]: a job that computes for 1 ms a call, or 1.5 ms when its AllGather took
+# less than US microseconds, after every BUCKETS calls, the last of which has LAST bytes; NCCL's choice takes 226.
 opposed() {
     local us=$1 buckets=$2
     shift 2
     [ -x "$ATTUNE_BUILD/bin/attuned" ] || skip 'the sidecar is not built (no MPI)'
     [ -x "$ATTUNE_BUILD/tests/test_opposed" ] || skip 'the host fabric is not built'
     rm -rf run
+    # shellcheck disable=SC2086 # words
     run attune run --run-dir run --max-cost 0 --strategy random:trials=10 --fabric model \
-        --surface a40-nvlink-8-allgather "$@" -- "$ATTUNE_BUILD/tests/test_opposed" 8 524288 8000 "$us" "$buckets"
+        --surface a40-nvlink-8-allgather "$@" -- "$ATTUNE_BUILD/tests/test_opposed" 8 524288 8000 "$us" ${buckets/:/ }
     expect_status 0
 }
 
@@ -70,6 +71,14 @@ opposed() {
     opposed 240 4 --objective step
     jq -e '.tasks[0] | .disagreement.objective == "step" and .disagreement.step_gain > 0.2' run/tasks.json >/dev/null ||
         fail "$(cat run/tasks.json)"
+}
+
+@test "--objective step: a bucket that comes once a step takes over what one of its kind found that comes thrice" {
+    opposed 240 4:540672 --objective step
+    jq -e '[.tasks[] | {bytes, trials, step: .disagreement.step_gain}] | length == 2 and
+        (.[] | select(.bytes == 4194304) | .trials == 10 and .step > 0.2) and
+        (.[] | select(.bytes == 4325376) | .trials == 0 and .step > 0.05)' run/tasks.json >/dev/null || fail "$(cat run/tasks.json)"
+    expect_output 'found by a task of the same kind'
 }
 
 @test "a winner that makes the step shorter and the collective slower: log, table, summary and report warn" {

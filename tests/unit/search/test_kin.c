@@ -133,6 +133,26 @@ static void an_illegal_winner_leads_to_a_search(void **state)
     end(&job);
 }
 
+/* Shares of a step say nothing of one another, and a search would see less than the guard did. */
+static void where_the_step_is_to_be_short_a_winner_is_tried_and_nothing_is_searched(void **state)
+{
+    (void)state;
+    job_t job = awaiting_job();
+    job.load = 4; /* NCCL's choice takes 4,000 us here */
+    att_optimizer_follow(job.optimizer, eight, 0);
+    assert_int_equal(job_run(&job, 1000), ATT_PHASE_SETTLED);
+    assert_true(att_setting_equal(status_of(&job).best, eight));
+    assert_int_equal(status_of(&job).followed, 1);
+    end(&job);
+    job = awaiting_job();
+    job.duration = eight_is_slow;
+    att_optimizer_follow(job.optimizer, eight, 0);
+    assert_int_equal(job_run(&job, 1000), ATT_PHASE_SETTLED);
+    assert_int_equal(status_of(&job).kept_default, 1);
+    assert_int_equal(status_of(&job).trials, 0);
+    end(&job);
+}
+
 static void one_that_comes_to_no_end_is_given_up(void **state)
 {
     (void)state;
@@ -165,6 +185,7 @@ int main(void)
         cmocka_unit_test(a_winner_that_harms_here_leads_to_a_search),
         cmocka_unit_test(another_baseline_leads_to_a_search),
         cmocka_unit_test(an_illegal_winner_leads_to_a_search),
+        cmocka_unit_test(where_the_step_is_to_be_short_a_winner_is_tried_and_nothing_is_searched),
         cmocka_unit_test(one_that_comes_to_no_end_is_given_up),
         cmocka_unit_test(aborts_and_losses_do_not_matter),
     };

@@ -20,15 +20,20 @@ static double load_favours(void *context, att_setting_t setting)
     return 1000 * (*load > 1 ? 1.5 + 0.05 * fabs(n - 2) : 1 + 0.02 * fabs(n - 8));
 }
 
+/* No trial pays for another. */
+static double nothing_is_faster(void *context, att_setting_t setting)
+{
+    (void)context;
+    return setting.channels == 0 ? 1000 : 1200 + 10 * fabs(setting.channels - 8.0);
+}
+
 static void cost_stays_within_the_budget(void **state)
 {
     (void)state;
     att_optimizer_config_t config = config_of("random:trials=20");
     config.max_cost = 0.01;
     job_t job = job_of(&config);
-    double load = 1;
-    job.duration = load_favours;
-    job.context = &load;
+    job.duration = nothing_is_faster;
     double worst = 0;
     uint64_t calls = 0;
     att_optimizer_status_t status;
@@ -49,10 +54,31 @@ static void cost_stays_within_the_budget(void **state)
     end(&job);
     config.max_cost = 0;
     job = job_of(&config);
-    job.duration = load_favours;
-    job.context = &load;
+    job.duration = nothing_is_faster;
     assert_int_equal(job_run(&job, 100000), ATT_PHASE_SETTLED);
     assert_true(job.call * 3 < bounded);
+    end(&job);
+}
+
+static double all_alike(void *context, att_setting_t setting)
+{
+    (void)context;
+    (void)setting;
+    return 1000;
+}
+
+/* Where settings do not differ a search costs nothing, however noisy its samples are. */
+static void noise_is_no_cost(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("random:trials=60");
+    config.samples = 1;
+    job_t job = job_of(&config);
+    job.duration = all_alike;
+    job.noise = 0.06;
+    assert_int_equal(job_run(&job, 100000), ATT_PHASE_SETTLED);
+    assert_true(job.trial_calls > 60);
+    assert_true(status_of(&job).lost_us < 0.01 * 1000 * (double)job.trial_calls);
     end(&job);
 }
 
@@ -390,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cost_stays_within_the_budget),
+        cmocka_unit_test(noise_is_no_cost),
         cmocka_unit_test(after_a_rest_the_baseline_is_new),
         cmocka_unit_test(drift_searches_again_and_backs_off),
         cmocka_unit_test(the_old_winner_takes_part_again),
