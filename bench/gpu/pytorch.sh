@@ -6,6 +6,7 @@
 #
 #   check       what is there: GPU, PyTorch, NCCL, nccl-tests
 #   ddp25, ddp4 DDP, buckets of 25 and 4 MB      fsdp     FSDP
+#   together    CASES one after the other in each launch: less time for starts
 #   sockets     DDP, the wheel's own NCCL over sockets, each process a node of its own
 #   graph       DDP, forward and backward in a CUDA graph
 #   equal       DDP with --reproducible: the losses of its first 50 steps are those without attune, bit by bit
@@ -22,7 +23,9 @@
 # ATTUNE_BUILD     build folder, made when attune is not in it (build/gpu)
 # DEVICES          shared (default): all ranks on GPU 0, under MPS; own: one GPU a rank
 # KINDS            none idle tuned (default); observe counts and times all calls
-# LAUNCHES         of each kind (10); STEPS of a training launch (300); RANKS (4, or with own all GPUs)
+# CASES            of "together" (ddp25 ddp4 fsdp)
+# LAUNCHES         of each kind (10); RANKS (4, or with own all GPUs)
+# STEPS            of a case (300); TUNED_STEPS where it is tuned (STEPS): a search takes its time
 # MASTER_PORT      of torchrun (a free one for each launch)
 # LIMIT_SECONDS    for one step (560); LAUNCH_SECONDS for one launch (150)
 # OUT              runs.jsonl, CASE-KIND/ of the latest launch, tests.txt, report.txt, failed.log, build.log (build/pytorch)
@@ -37,7 +40,8 @@ out=${OUT:-$root/build/pytorch}
 mkdir -p "$out" || exit 1
 runs=$out/runs.jsonl
 began=$SECONDS limit=${LIMIT_SECONDS:-560} each=${LAUNCH_SECONDS:-150}
-launches=${LAUNCHES:-10} ranks=${RANKS:-4} steps=${STEPS:-300} kinds=${KINDS:-none idle tuned} devices=${DEVICES:-shared}
+launches=${LAUNCHES:-10} ranks=${RANKS:-4} steps=${STEPS:-300} cases=${CASES:-ddp25 ddp4 fsdp}
+kinds=${KINDS:-none idle tuned} devices=${DEVICES:-shared}
 case $devices in
 shared) ;;
 own) ranks=${RANKS:-$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')} ;;
@@ -71,26 +75,40 @@ free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# program CASE: the words that train; the same for every kind.
+# example CASE STEPS: the script and its options.
+example() {
+    local more="--steps $2"
+    [ "$devices" = own ] || more+=' --device 0'
+    case $1 in
+    ddp25 | sockets | equal) echo "ddp --bucket-mb 25 $more" ;;
+    ddp4) echo "ddp --bucket-mb 4 $more" ;;
+    graph) echo "ddp --graph $more" ;;
+    fsdp) echo "fsdp --width 2560 $more" ;; # else the CPU holds it up
+    *) echo "CASES: no case is called '$1'" >&2 && return 1 ;;
+    esac
+}
+
+# program CASE STEPS: the words that train; the same for every kind.
 program() {
-    local script=$root/examples/pytorch/ddp.py more=(--steps "$steps")
-    [ "$devices" = own ] || more+=(--device 0)
+    local script options one
     if [ $dry = yes ]; then
         words=(python3 "$root/bench/gpu/pytorch_dry.py" --library "$ATTUNE_NCCL_LIB" --ranks 2
-            --steps "$steps")
+            --steps "$2" --cases "$([ "$1" != together ] || echo "$cases")")
         return
     fi
-    case $1 in
-    ddp25 | sockets | equal) more+=(--bucket-mb 25) ;;
-    ddp4) more+=(--bucket-mb 4) ;;
-    graph) more+=(--graph) ;;
-    fsdp) script=$root/examples/pytorch/fsdp.py && more+=(--width 2560) ;; # else the CPU holds it up
-    esac
     words=(torchrun --nproc-per-node "$ranks" --master-port "${MASTER_PORT:-$(free_port)}")
     if [ "$1" = sockets ]; then
         words+=(--no-python bash -c 'NCCL_HOSTID=rank$LOCAL_RANK exec python3 "$@"' train)
     fi
-    words+=("$script" "${more[@]}")
+    if [ "$1" = together ]; then
+        words+=("$root/bench/gpu/pytorch_cases.py")
+        for one in $cases; do
+            words+=("$one=$(example "$one" "$2")")
+        done
+    else
+        read -r script options <<<"$(example "$1" "$2")"
+        words+=("$root/examples/pytorch/$script.py" $options)
+    fi
     words=(env LD_LIBRARY_PATH="$PLAIN_LIBRARY_PATH" "${words[@]}") # the wheel's own CUDA
 }
 
@@ -111,8 +129,11 @@ surroundings() {
 
 # launch CASE KIND NUMBER: one run, its lines added to runs.jsonl when it ended well.
 launch() {
-    local folder=$scratch/$1-$2-$3 words how=()
-    program "$1"
+    local folder=$scratch/$1-$2-$3 words how=() mine=${TUNED_STEPS:-$steps}
+    case $2 in
+    none | idle | observe) mine=$steps ;;
+    esac
+    program "$1" "$mine"
     case $2 in
     none) ;;
     idle) how=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook" ATTUNE_RUN_ID="idle-$$") ;;
@@ -134,14 +155,20 @@ launch() {
     python3 - "$scratch/lines" "$folder/tasks.json" "$1" "$2" "$3" >>"$runs" <<'PYTHON'
 import json, os, sys
 lines, tasks, case, kind, number = sys.argv[1:]
-head = {"case": case, "kind": kind, "launch": int(number)}
-found = [json.loads(l) for l in open(lines) if l.startswith('{"iteration"')]
+found = {}
+for line in open(lines):
+    if line.startswith('{"case"'):
+        case = json.loads(line)["case"]
+    elif line.startswith('{"iteration"'):
+        found.setdefault(case, []).append(json.loads(line))
 if not found:
     sys.exit("no iteration was printed")
-end = {"done": True, "seconds": [r["seconds"] for r in found], "loss": [r["loss"] for r in found]}
-if os.path.exists(tasks):
-    end["coverage"] = json.load(open(tasks))["coverage"]
-print(json.dumps(head | end))
+for case, steps in found.items():
+    head = {"case": case, "kind": kind, "launch": int(number)}
+    end = {"done": True, "seconds": [s["seconds"] for s in steps], "loss": [s["loss"] for s in steps]}
+    if os.path.exists(tasks):
+        end["coverage"] = json.load(open(tasks))["coverage"]
+    print(json.dumps(head | end))
 PYTHON
     [ "${PIPESTATUS[0]}" = 0 ] || exit 1
 }
@@ -149,13 +176,14 @@ PYTHON
 is_done() { [ -f "$runs" ] && grep -qF "{\"case\": \"$1\", \"kind\": \"$2\", \"launch\": $3," "$runs"; }
 
 train() {
-    local case=$1 i=1 kind
+    local case=$1 i=1 kind last=$1
     shift
+    [ "$case" != together ] || last=${cases##* } # its line is the launch's last one
     while [ "$i" -le "$launches" ]; do
         local order=("$@")
         [ $((i % 2)) = 1 ] || order=($(printf '%s\n' "$@" | tac))
         for kind in "${order[@]}"; do
-            is_done "$case" "$kind" "$i" && continue
+            is_done "$last" "$kind" "$i" && continue
             if [ $((SECONDS - began + each)) -gt "$limit" ]; then
                 echo "$case: up to launch $i; once more: $0 $case"
                 exit 3
@@ -213,9 +241,12 @@ nccl_tests() {
     return $bad
 }
 
+for one in $cases; do
+    example "$one" 1 >/dev/null || exit 2
+done
 case $step in
 check) check ;;
-ddp25 | ddp4 | fsdp | sockets | graph) need_parts && train "$step" $kinds ;;
+ddp25 | ddp4 | fsdp | together | sockets | graph) need_parts && train "$step" $kinds ;;
 equal) need_parts && launches=1 train equal none reproducible ;;
 nccl-tests) need_parts && nccl_tests ;;
 report) python3 "$root/bench/gpu/pytorch_report.py" "$out" | tee "$out/report.txt" && exit "${PIPESTATUS[0]}" ;;

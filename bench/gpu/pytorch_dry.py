@@ -29,7 +29,11 @@ def run(options, rank, uid):
     check(nccl.ncclCommInitRank(ctypes.byref(comm), options.ranks, unique, rank), "ncclCommInitRank")
     sizes = [int(n) for n in options.buckets.split(",")]
     data = [(ctypes.c_float * (n // 4))() for n in sizes]
-    for step in range(options.steps):
+    cases = options.cases.split() or [""]
+    for i in range(options.steps * len(cases)):
+        step = i % options.steps
+        if rank == 0 and options.cases and step == 0:
+            print(json.dumps({"case": cases[i // options.steps]}), flush=True)
         for bucket in data:
             bucket[0] = bucket[len(bucket) - 1] = rank + 1 + step
         began = time.perf_counter()
@@ -49,6 +53,7 @@ def main():
     p.add_argument("--ranks", type=int, default=2)
     p.add_argument("--steps", type=int, default=60)
     p.add_argument("--buckets", default="262144,65536")
+    p.add_argument("--cases", default="", help="so many times the steps, with these names")
     options = p.parse_args()
     unique = Id()
     check(ctypes.CDLL(options.library).ncclGetUniqueId(ctypes.byref(unique)), "ncclGetUniqueId")

@@ -8,20 +8,20 @@ import os
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from transformer import arguments, loss_of, make, start, tokens, train
+from transformer import arguments, finish, loss_of, make, start, tokens, train
 
 WARM_UP = 11  # DDP looks at what it has to reduce in its first steps; none of them may be captured
 
 
-def main():
+def parser():
     p = arguments("Train a transformer with DistributedDataParallel.")
     p.add_argument("--bucket-mb", type=float, default=25, help="size of a bucket (25)")
     p.add_argument("--graph", action="store_true",
                    help="record forward and backward into a CUDA graph, and replay it")
-    options = p.parse_args()
-    if options.graph:
-        os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0"  # its watchdog asks events in a capture
-    device = start(options)
+    return p
+
+
+def run(options, device):
     stream = torch.cuda.Stream() if options.graph else torch.cuda.current_stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -62,4 +62,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    options = parser().parse_args()
+    if options.graph:
+        os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0"  # its watchdog asks events in a capture
+    run(options, start(options))
+    finish()

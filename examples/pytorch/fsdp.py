@@ -9,12 +9,14 @@ import torch
 from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 
-from transformer import Block, arguments, loss_of, make, start, train
+from transformer import Block, arguments, finish, loss_of, make, start, train
 
 
-def main():
-    options = arguments("Train a transformer with FullyShardedDataParallel.").parse_args()
-    device = start(options)
+def parser():
+    return arguments("Train a transformer with FullyShardedDataParallel.")
+
+
+def run(options, device):
     policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={Block})
     model = FullyShardedDataParallel(make(options, device), auto_wrap_policy=policy,
                                      device_id=device, use_orig_params=True)
@@ -31,4 +33,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    options = parser().parse_args()
+    run(options, start(options))
+    finish()

@@ -82,7 +82,7 @@ def loss_of(model, batch):
 
 
 def train(options, device, step):
-    """step(batch) -> loss. One JSON line an iteration from rank 0."""
+    """Run step(batch) -> loss for options.steps iterations. One JSON line each from rank 0."""
     for i in range(options.steps):
         batch = tokens(options, i, device)
         torch.cuda.synchronize()
@@ -92,5 +92,8 @@ def train(options, device, step):
         seconds = time.perf_counter() - began
         if dist.get_rank() == 0:
             print(json.dumps({"iteration": i, "seconds": seconds, "loss": float(loss)}), flush=True)
+
+
+def finish():
     dist.barrier()
     dist.destroy_process_group()

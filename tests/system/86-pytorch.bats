@@ -37,9 +37,24 @@ setup() {
     expect_output '^FAILED  ddp25: tuned loss within 1e-3'
 }
 
+@test "together: all cases in each launch, longer ones where it is tuned" {
+    CASES='ddp4 fsdp' TUNED_STEPS=40 run timeout 120 "$script" together --dry
+    expect_status 0
+    expect_output '^together: done$'
+    jq -se 'map([.case, .kind, (.seconds | length)]) == [["ddp4", "none", 25], ["fsdp", "none", 25], ["ddp4", "idle", 25],
+        ["fsdp", "idle", 25], ["ddp4", "tuned", 40], ["fsdp", "tuned", 40]]' out/runs.jsonl || fail "$(cut -c1-80 out/runs.jsonl)"
+    CASES='ddp4 fsdp' run timeout 120 "$script" together --dry
+    [ "$(wc -l <out/runs.jsonl)" -eq 6 ] || fail "launched again what was done"
+    run "$script" report --dry
+    expect_output '^PASSED  ddp4: tuned loss within 1e-3 for 50 steps \(0.0e\+00\)$'
+    expect_output '^PASSED  fsdp: tuned loss within 1e-3 for 50 steps \(0.0e\+00\)$'
+}
+
 @test "what it refuses" {
     run -2 "$script" everything
     expect_output 'pytorch.sh STEP'
+    CASES='ddp25 ddp5' run -2 "$script" together
+    expect_output "^CASES: no case is called 'ddp5'$"
     run -1 "$script" report
     expect_output '^nothing was measured yet$'
     ATTUNE_NCCL_LIB=/none run -2 "$script" ddp25
