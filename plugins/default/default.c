@@ -3,7 +3,8 @@
  *
  *   1. Open: one trial of every algorithm, protocol and transport, near NCCL's own choice.
  *   2. Learn: a Gaussian process over all candidates of all subspaces (surrogate.h) pools what all
- *      trials say, NCCL's own estimates being a weak prior.
+ *      trials say, NCCL's own estimates being a weak prior. It is about the collective: where a
+ *      sample is a step, only the collective's share of it is believed.
  *   3. Ask for what promises most a call: the expected improvement over the best one believed in,
  *      less for noise that the trial leaves (augmented expected improvement: D. Huang et al.,
  *      Global optimization of stochastic black-box systems via sequential kriging meta-models,
@@ -78,6 +79,7 @@ typedef struct search {
     int best;                /* candidate, -1 none */
     int stay;                /* trials in a row in the best one's subspace */
     int anchors;             /* rows that are no trials */
+    double share;            /* of the collective in a sample: below 1 where it is a step */
 } search_t;
 
 /* What needs no trial: NCCL's choice takes as long as NCCL's choice. One unlucky first trial must
@@ -134,8 +136,10 @@ static int create(const att_space_t *space, const att_options_t *options, void *
     s->random = options->seed;
     s->reference = NAN;
     s->best = -1;
+    s->share = 1;
     s->pool.space = space;
     s->pool.surrogate = s->surrogate;
+    s->pool.belief = 1;
     pool_fill(&s->pool, &s->random);
     anchor(s);
     *state = s;
@@ -171,6 +175,8 @@ static void learn(search_t *s)
     double noise = noise_of(s), ratio = noise / s->surrogate->noise;
     if (ratio > NOISE_CHANGED || ratio < 1 / NOISE_CHANGED)
         surrogate_renew(s->surrogate, noise);
+    if (s->share < s->pool.belief)
+        pool_believe(&s->pool, s->share);
     surrogate_learn(s->surrogate, s->fastest + BEND);
     s->best = surest(s);
     if (s->best >= 0)
@@ -345,6 +351,8 @@ static int tell(void *state, const att_setting_t *setting, const att_result_t *r
     if (row == NULL)
         return ATT_STRATEGY_EINVALID;
     follow(s, result);
+    if (result->collective_us > 0 && result->mean_us > 0)
+        s->share = fmin(s->share, result->collective_us / result->mean_us);
     if (result->sample_count == 0)
         row->y = s->fastest + FAILED;
     else

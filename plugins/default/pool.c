@@ -70,10 +70,18 @@ int pool_find(pool_t *pool, int subspace, att_setting_t x)
         if (att_setting_equal(pool->settings[i], x))
             return i;
     int i = surrogate_add(s, place_of(&pool->space->subspaces[subspace], subspace, &x),
-                          prior_of(pool->space, subspace, &x));
+                          pool->belief * prior_of(pool->space, subspace, &x));
     if (i >= 0)
         pool->settings[i] = x;
     return i;
+}
+
+void pool_believe(pool_t *pool, double belief)
+{
+    surrogate_t *s = pool->surrogate;
+    pool->belief = belief;
+    for (int i = 0; i < s->count; i++)
+        s->prior[i] = belief * prior_of(pool->space, s->places[i].subspace, &pool->settings[i]);
 }
 
 /* Values of a knob from the largest down, `fine` a quarter octave apart in the first octave, half

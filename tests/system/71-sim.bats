@@ -98,6 +98,15 @@ small() {
     jq -e '.rows[0].step_speedup > 1.33' rows.json
 }
 
+# What NCCL's costs say of settings is about the collective, and says little of a step that hides it.
+@test "the step as objective: fewer channels are tried early" {
+    [ -e "$ATTUNE_BUILD/lib/attune/libattune-strategy-default.so" ] || skip 'the default strategy is not built'
+    run attune sim --surface a40-nvlink-8-reducescatter --objective step --compute-us 10000 --slowdown 0.02 \
+        --samples 1 --discard 4 --noise 4% --seeds 20 --budget 800 --strategy default:budget=40 --quiet --json rows.json
+    expect_status 0
+    jq -e '.rows[0].calls_to["2"] | . != null and . <= 120' rows.json || fail "$(cat rows.json)" # 475 with the whole prior
+}
+
 @test "the suite: every shipped surface, held out by its name alone" {
     run attune sim --suite --seeds 1 --strategy default --strategy $DESCENT --json suite.json \
         --quiet
