@@ -85,9 +85,10 @@ static double covariance(const place_t *a, const place_t *b)
         k += square(PROTOCOL) + square(CHUNK) * alike(chunk, CHUNK_LONG) * kept;
     if (a->algorithm != b->algorithm || a->protocol != b->protocol || a->transport != b->transport)
         return k;
-    double threads = a->threads == b->threads             ? 1
-                     : a->threads == 0 || b->threads == 0 ? TWIN
-                                                          : alike(a->threads - b->threads, THREADS_LONG);
+    double threads = a->threads == b->threads ? 1
+                     : a->threads == 0 || b->threads == 0
+                         ? TWIN
+                         : alike(a->threads - b->threads, THREADS_LONG);
     k += square(SUBSPACE) +
          square(OWN) * (alike(channels, OWN_CHANNELS) + alike(chunk, OWN_CHUNK) * kept + threads +
                         alike(channels, BOTH_CHANNELS) * alike(chunk, BOTH_CHUNK) * kept * threads);
