@@ -19,7 +19,8 @@
 # LAUNCHES         of each kind (15); SIZES (8,64K,1M,64M); RANKS (4); TUNE_SECONDS (30)
 # AS               processes (default): a rank each, under MPS; threads of one process, whose launches of
 #                  kernels wait for one another: launches then differ by 10 % where messages are short
-# ITERATIONS       timed calls of each size (500), ROUNDS times a launch (1): the median counts
+# ITERATIONS       timed calls of each size (500), ROUNDS times a launch (4). The median counts, of all rounds
+#                  but the first, in which a settled job is still being switched and timed.
 # OUT              folder of the raw lines, launches.txt (build/launches)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -56,7 +57,7 @@ processes)
 *) echo "AS is processes or threads, not '$AS'" >&2 && exit 2 ;;
 esac
 calls=(attune bench allreduce --size-list "$sizes" $as "$ranks" -w 20 -c 0 --place out)
-bench=("${calls[@]}" -n "${ITERATIONS:-500}" --rounds "${ROUNDS:-1}")
+bench=("${calls[@]}" -n "${ITERATIONS:-500}" --rounds "${ROUNDS:-4}")
 read -ra kinds <<<"${KINDS:-unhooked idle}"
 
 if [[ " ${kinds[*]} " == *" settled "* ]]; then
@@ -108,7 +109,7 @@ for line in open(raw):
         rounds[int(size), kind, int(launch)].append(float(value))
 us = collections.defaultdict(dict)
 for (size, kind, launch), values in rounds.items():
-    us[size, kind][launch] = statistics.median(values)
+    us[size, kind][launch] = statistics.median(values[1:] or values)
 print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} {'launches':>8}")
 for size in sorted({size for size, _ in us}):
     first = us[size, kinds[0]]

@@ -7,6 +7,7 @@
 #   check       what is there: GPU, PyTorch, NCCL, nccl-tests
 #   ddp25, ddp4 DDP, buckets of 25 and 4 MB      fsdp     FSDP
 #   together    CASES one after the other in each launch: less time for starts
+#   sweep       CASES with fixed settings that take turns within one launch: sweep.txt
 #   sockets     DDP, the wheel's own NCCL over sockets, each process a node of its own
 #   graph       DDP, forward and backward in a CUDA graph
 #   equal       DDP with --reproducible: the losses of its first 50 steps are those without attune, bit by bit
@@ -23,7 +24,7 @@
 # ATTUNE_BUILD     build folder, made when attune is not in it (build/gpu)
 # DEVICES          shared (default): all ranks on GPU 0, under MPS; own: one GPU a rank
 # KINDS            none idle tuned (default); observe counts and times all calls
-# CASES            of "together" (ddp25 ddp4 fsdp)
+# CASES            of "together" and "sweep" (ddp25 ddp4 fsdp)
 # LAUNCHES         of each kind (10); RANKS (4, or with own all GPUs)
 # STEPS            of a case (300); TUNED_STEPS where it is tuned (STEPS): a search takes its time
 # MASTER_PORT      of torchrun (a free one for each launch)
@@ -100,14 +101,19 @@ program() {
     if [ "$1" = sockets ]; then
         words+=(--no-python bash -c 'NCCL_HOSTID=rank$LOCAL_RANK exec python3 "$@"' train)
     fi
-    if [ "$1" = together ]; then
-        words+=("$root/bench/gpu/pytorch_cases.py")
+    case $1 in
+    together) words+=("$root/bench/gpu/pytorch_cases.py") ;;
+    sweep) words+=("$root/bench/gpu/pytorch_sweep.py") ;;
+    *)
+        read -r script options <<<"$(example "$1" "$2")"
+        # shellcheck disable=SC2206 # words
+        words+=("$root/examples/pytorch/$script.py" $options)
+        ;;
+    esac
+    if [ "$1" = together ] || [ "$1" = sweep ]; then
         for one in $cases; do
             words+=("$one=$(example "$one" "$2")")
         done
-    else
-        read -r script options <<<"$(example "$1" "$2")"
-        words+=("$root/examples/pytorch/$script.py" $options)
     fi
     words=(env LD_LIBRARY_PATH="$PLAIN_LIBRARY_PATH" "${words[@]}") # the wheel's own CUDA
 }
@@ -196,6 +202,18 @@ train() {
     echo "$case: done"
 }
 
+sweep() {
+    local words table=$scratch/setting
+    [ $dry = no ] || { echo "sweep needs GPUs" >&2; exit 2; }
+    python3 -c 'import struct, sys
+sys.stdout.buffer.write(struct.pack("<IIbbbbHHII", 2, 136, -1, -1, -1, 0, 0, 0, 0, 0).ljust(136, b"\0"))' >"$table"
+    program sweep "$steps"
+    (surroundings sweep && export ATTUNE_BENCH_SETTING=$table NCCL_TUNER_PLUGIN=$ATTUNE_BUILD/lib/libattune-bench-tuner.so &&
+        exec timeout -k 10 "$limit" "${words[@]}") 2>"$out/failed.log" | tee "$out/sweep.txt"
+    [ "${PIPESTATUS[0]}" = 0 ] || { tail -n 15 "$out/failed.log" >&2; exit 1; }
+    rm -f "$out/failed.log"
+}
+
 check() {
     nvidia-smi --query-gpu=name,memory.total --format=csv,noheader 2>/dev/null || echo "no GPU"
     python3 -c 'import torch; print("torch", torch.__version__, "NCCL", torch.cuda.nccl.version())' 2>/dev/null ||
@@ -249,6 +267,7 @@ check) check ;;
 ddp25 | ddp4 | fsdp | together | sockets | graph) need_parts && train "$step" $kinds ;;
 equal) need_parts && launches=1 train equal none reproducible ;;
 nccl-tests) need_parts && nccl_tests ;;
+sweep) need_parts && sweep ;;
 report) python3 "$root/bench/gpu/pytorch_report.py" "$out" | tee "$out/report.txt" && exit "${PIPESTATUS[0]}" ;;
 *) usage ;;
 esac

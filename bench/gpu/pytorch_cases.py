@@ -13,23 +13,34 @@ import sys
 import torch
 import torch.distributed as dist
 
-from transformer import finish, start
+from transformer import finish, start, train
 
 
-def main():
+def cases_of(words):
+    """(name, module, options) of each word NAME=SCRIPT [OPTION...]."""
     cases = []
-    for word in sys.argv[1:]:
+    for word in words:
         name, _, rest = word.partition("=")
         script, *options = rest.split()
         module = importlib.import_module(script)
         cases.append((name, module, module.parser().parse_args(options)))
+    return cases
+
+
+def forget():
+    """Give back the memory of a case that is over."""
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+def main():
+    cases = cases_of(sys.argv[1:])
     device = start(cases[0][2])
     for name, module, options in cases:
         if dist.get_rank() == 0:
             print(json.dumps({"case": name}), flush=True)
-        module.run(options, device)
-        gc.collect()
-        torch.cuda.empty_cache()
+        train(options, device, module.step_of(options, device))
+        forget()
     finish()
 
 

@@ -21,7 +21,8 @@ def parser():
     return p
 
 
-def run(options, device):
+def step_of(options, device):
+    """The model, and what trains it by one batch: step(batch) -> loss."""
     stream = torch.cuda.Stream() if options.graph else torch.cuda.current_stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -38,8 +39,7 @@ def run(options, device):
         return loss.detach()
 
     if not options.graph:
-        train(options, device, eager)
-        return
+        return eager
     held = tokens(options, 0, device)
     with torch.cuda.stream(stream):
         for _ in range(WARM_UP):
@@ -58,12 +58,17 @@ def run(options, device):
         optimizer.step()
         return held_loss.detach()
 
-    train(options, device, replay)
+    return replay
 
 
-if __name__ == "__main__":
+def main():
     options = parser().parse_args()
     if options.graph:
         os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0"  # its watchdog asks events in a capture
-    run(options, start(options))
+    device = start(options)
+    train(options, device, step_of(options, device))
     finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,8 @@ def parser():
     return arguments("Train a transformer with FullyShardedDataParallel.")
 
 
-def run(options, device):
+def step_of(options, device):
+    """The model, and what trains it by one batch: step(batch) -> loss."""
     policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={Block})
     model = FullyShardedDataParallel(make(options, device), auto_wrap_policy=policy,
                                      device_id=device, use_orig_params=True)
@@ -29,10 +30,15 @@ def run(options, device):
         optimizer.step()
         return loss.detach()
 
-    train(options, device, step)
+    return step
+
+
+def main():
+    options = parser().parse_args()
+    device = start(options)
+    train(options, device, step_of(options, device))
+    finish()
 
 
 if __name__ == "__main__":
-    options = parser().parse_args()
-    run(options, start(options))
-    finish()
+    main()
