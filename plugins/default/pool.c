@@ -40,7 +40,10 @@ uint16_t pool_channels(const att_space_t *space, const att_subspace_t *u)
     return channels > 0 ? channels : (uint16_t)((u->channels_max + 1) / 2);
 }
 
-static double prior_of(const att_space_t *space, int subspace, const att_setting_t *x)
+/* `belief` is for what makes the collective itself slower by some share; chunks that take far more
+ * rounds show in a step as well. */
+static double prior_of(const att_space_t *space, int subspace, const att_setting_t *x,
+                       double belief)
 {
     const att_subspace_t *u = &space->subspaces[subspace];
     double prior = 0, fastest = u->prior_us;
@@ -51,6 +54,7 @@ static double prior_of(const att_space_t *space, int subspace, const att_setting
         prior += fmin(PRIOR_MOST, PRIOR_SHARE * log(u->prior_us / fastest));
     if (x->channels > 0 && x->channels < pool_channels(space, u))
         prior += CHANNELS_SLOPE * log2((double)pool_channels(space, u) / x->channels);
+    prior *= belief;
     if (x->chunk_bytes > 0 && x->chunk_bytes < u->chunk_max / 8)
         prior += CHUNK_SLOPE * log2(u->chunk_max / 8.0 / x->chunk_bytes);
     /* A ring passes on a rank's share of the message. */
@@ -70,7 +74,7 @@ int pool_find(pool_t *pool, int subspace, att_setting_t x)
         if (att_setting_equal(pool->settings[i], x))
             return i;
     int i = surrogate_add(s, place_of(&pool->space->subspaces[subspace], subspace, &x),
-                          pool->belief * prior_of(pool->space, subspace, &x));
+                          prior_of(pool->space, subspace, &x, pool->belief));
     if (i >= 0)
         pool->settings[i] = x;
     return i;
@@ -81,7 +85,7 @@ void pool_believe(pool_t *pool, double belief)
     surrogate_t *s = pool->surrogate;
     pool->belief = belief;
     for (int i = 0; i < s->count; i++)
-        s->prior[i] = belief * prior_of(pool->space, s->places[i].subspace, &pool->settings[i]);
+        s->prior[i] = prior_of(pool->space, s->places[i].subspace, &pool->settings[i], belief);
 }
 
 /* Values of a knob from the largest down, `fine` a quarter octave apart in the first octave, half

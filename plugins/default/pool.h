@@ -13,7 +13,7 @@
 typedef struct pool {
     const att_space_t *space;
     surrogate_t *surrogate;
-    double belief; /* in what is thought of settings before any trial, 0 to 1 */
+    double belief; /* in what NCCL's costs and channels say before any trial, 0 to 1 */
     att_setting_t settings[SURROGATE_ROOM]; /* index = candidate of the surrogate */
 } pool_t;
 
