@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "search/cost.h"
 #include "search/drift.h"
 #include "search/guard.h"
 #include "search/instance.h"
@@ -46,8 +47,7 @@ struct att_optimizer {
     uint32_t lists_without; /* lists since the last sample of the incumbent */
 
     att_study_t study;
-    double ahead_us;      /* what trials won since they last lost more than they had won */
-    double excess;        /* running mean over trials of (duration / incumbent - 1), if positive */
+    att_cost_t cost;
     att_setting_t winner; /* KEEP until a search is won */
     att_setting_t before; /* winner of the search before */
     att_race_t *race;     /* of the final; NULL otherwise */
@@ -128,7 +128,7 @@ int att_optimizer_create(const att_space_t *space, const att_optimizer_config_t 
     o->context = context;
     o->incumbent = o->winner = o->before = ATT_SETTING_KEEP;
     o->warm_up = WARM_UP;
-    o->excess = 0.5;
+    att_cost_init(&o->cost);
     o->list.discard = (uint32_t)config->discard;
     o->study.samples = (uint32_t)config->samples;
     o->study.max_trials = config->max_trials > 0 ? (uint32_t)config->max_trials : 0;
@@ -309,21 +309,6 @@ static void guard_ran(struct att_optimizer *o, const att_playlist_t *list)
 
 /* ---- progress ---- */
 
-static void account(struct att_optimizer *o, const att_play_t *play)
-{
-    double base = att_window_median(&o->window);
-    if (play->seen == 0 || base <= 0)
-        return;
-    /* What the usable samples say: start to start, single ones hold the job's own pauses. */
-    double us =
-        play->count > 0 ? att_midmean(play->samples_us, play->count) : play->total_us / play->seen;
-    double lost = play->seen * (us - base);
-    o->status.lost_us += fmax(lost - o->ahead_us, 0);
-    o->ahead_us = fmax(o->ahead_us - lost, 0);
-    if (play->owner == ATT_PLAY_TRIAL)
-        o->excess += 0.2 * (fmax(lost / (play->seen * base), 0) - o->excess);
-}
-
 /* The strategy knows best what to believe of noisy samples; without its word the ranking counts. */
 static void note_best(struct att_optimizer *o)
 {
@@ -333,16 +318,29 @@ static void note_best(struct att_optimizer *o)
         o->status.best = ranking->entries[0].setting;
 }
 
-/* Every entry of the list in force has ended. */
+static void baseline_ran(struct att_optimizer *o, const att_play_t *play)
+{
+    for (uint32_t k = 0; k < play->count; k++) {
+        att_window_add(&o->window, play->samples_us[k]);
+        o->lists_without = 0;
+    }
+}
+
+/* Every entry of the list in force has ended. A baseline comes first in it. */
 static void finish_list(struct att_optimizer *o)
 {
     att_playlist_t list = o->list;
     att_playlist_clear(&o->list);
-    for (uint32_t i = 0; i < list.count; i++)
-        account(o, &list.plays[i]);
+    o->lists_without += !list.abandoned;
+    for (uint32_t i = 0; i < list.count; i++) {
+        const att_play_t *play = &list.plays[i];
+        if (play->owner == ATT_PLAY_BASELINE && !list.abandoned)
+            baseline_ran(o, play);
+        else if (!att_setting_equal(play->setting, o->incumbent))
+            att_cost_add(&o->cost, play, att_window_median(&o->window));
+    }
     if (list.abandoned)
         return;
-    o->lists_without++;
     for (uint32_t i = 0; i < list.count; i++) {
         const att_play_t *play = &list.plays[i];
         att_yardstick_t y = yardstick(o);
@@ -350,10 +348,6 @@ static void finish_list(struct att_optimizer *o)
             att_study_ran(&o->study, play, &y);
         else if (play->owner == ATT_PLAY_FINALIST)
             att_race_ran(o->race, play);
-        for (uint32_t k = 0; play->owner == ATT_PLAY_BASELINE && k < play->count; k++) {
-            att_window_add(&o->window, play->samples_us[k]);
-            o->lists_without = 0;
-        }
     }
     if (o->phase == ATT_PHASE_FINAL)
         att_race_judge(o->race);
@@ -416,7 +410,7 @@ int att_optimizer_plan(struct att_optimizer *o, double run_us, att_plan_t *plan)
         return 1;
     }
     double allowance =
-        o->config.max_cost > 0 ? o->config.max_cost * run_us - o->status.lost_us : INFINITY;
+        o->config.max_cost > 0 ? o->config.max_cost * run_us - o->cost.lost_us : INFINITY;
     bool broke = allowance <= 0;
     if (!broke && o->phase == ATT_PHASE_SEARCH && o->study.open_count > 0) {
         bool baseline = o->window.stale || o->lists_without >= STALE_LISTS;
@@ -424,7 +418,8 @@ int att_optimizer_plan(struct att_optimizer *o, double run_us, att_plan_t *plan)
         if (baseline)
             att_playlist_add(&o->list, o->incumbent, o->list.discard + samples, ATT_PLAY_BASELINE,
                              0);
-        att_study_list(&o->study, &o->list, att_window_median(&o->window), o->excess, allowance);
+        att_study_list(&o->study, &o->list, att_window_median(&o->window), o->cost.excess,
+                       allowance);
         broke = o->list.count == baseline;
     } else if (!broke && o->phase == ATT_PHASE_FINAL) {
         att_race_list(o->race, &o->list);
@@ -498,6 +493,7 @@ void att_optimizer_restart(struct att_optimizer *o, const char *why)
     att_kin_end(&o->kin);
     o->status.followed = 0;
     o->before = o->winner;
+    att_cost_renew(&o->cost);
     att_guard_forget(&o->status);
     o->phase = ATT_PHASE_BASELINE;
     o->window = (att_window_t){0};
@@ -541,7 +537,7 @@ void att_optimizer_sample(struct att_optimizer *o, const att_sample_t *sample)
     att_sample_t checked = *sample;
     bool sane = isfinite(sample->duration_us) && sample->duration_us > 0;
     checked.usable = sane && sample->usable;
-    checked.duration_us = sane ? sample->duration_us : 0;
+    checked.duration_us = sane ? sample->duration_us : att_window_median(&o->window);
     if (att_playlist_sample(&o->list, &checked) == ATT_PLAY_INCUMBENT && checked.usable)
         incumbent_ran(o, checked.duration_us);
     progress(o);
@@ -579,6 +575,7 @@ void att_optimizer_status(const struct att_optimizer *o, att_optimizer_status_t 
     *status = o->status;
     status->phase = o->phase;
     status->incumbent = o->incumbent;
+    status->lost_us = o->cost.lost_us;
     if (o->phase <= ATT_PHASE_SEARCH && att_setting_is_keep(o->incumbent)) {
         status->baseline_us = att_window_median(&o->window);
         status->baseline_samples = o->window.count;

@@ -88,8 +88,7 @@ typedef struct att_optimizer_status {
     double collective_gain, step_gain; /* of the winner there, relative, where both were measured;
                                           else both 0 */
     int harms;        /* 1: NCCL's choice was kept because the winner makes the step longer */
-    double lost_us;   /* the most that trials had taken longer than NCCL's choice, in sum, at any
-                         time: what noise adds to one takes it from another */
+    double lost_us;   /* that trials took longer than the setting in force (cost.h) */
     int kept_default; /* 1 when settled on NCCL's choice */
     int followed;     /* 1 when settled by what a task of the same kind found */
     char reason[160]; /* "wins by 28.1 % (lower 95 % bound 27.4 %)", "gain 0.3 % is within

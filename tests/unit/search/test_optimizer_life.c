@@ -111,6 +111,91 @@ static void after_a_rest_the_baseline_is_new(void **state)
     end(&job);
 }
 
+/* Calls until the search is over; what those with another setting than `base_us` takes cost. */
+static double true_loss(job_t *job, double base_us)
+{
+    double lost = 0;
+    for (int i = 0; i < 100000 && status_of(job).phase < ATT_PHASE_SETTLED; i++) {
+        job_call(job);
+        double load = job->load > 0 ? job->load : 1;
+        lost += job->duration(job->context, job->in_force) * load - base_us;
+    }
+    return lost;
+}
+
+/* Nobody looked during the rest: a job that became faster then has won nothing by its trials. */
+static void after_a_rest_nothing_is_won_over_the_old_baseline(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("random:trials=20");
+    config.max_cost = 0.01;
+    job_t job = job_of(&config);
+    job.duration = nothing_is_faster;
+    job.load = 3;
+    for (int i = 0; i < 1000 && job.unstamped == 0; i++)
+        job_call(&job);
+    assert_true(job.unstamped > 0);
+    assert_int_equal(status_of(&job).phase, ATT_PHASE_SEARCH);
+    double before_us = status_of(&job).lost_us;
+    job.load = 1;
+    job.lost = 1; /* stamps may come on as late as with the list */
+    while (!job.playing)
+        job_call(&job);
+    job.lost = 0;
+    double lost_us = true_loss(&job, 1000);
+    assert_true(lost_us > 0);
+    assert_true(status_of(&job).lost_us - before_us > 0.8 * lost_us);
+    end(&job);
+}
+
+static double wins_at_first(void *context, att_setting_t setting)
+{
+    const bool *later = context;
+    if (!*later)
+        return setting.channels == 0 ? 1000 : setting.channels == 8 ? 500 : 600;
+    return setting.channels == 8 ? 1000 : 1300;
+}
+
+/* What an earlier search won was of another baseline: it pays for no trial of this one. */
+static void a_search_pays_for_itself(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("script:play=8/0+7/0+9/0+10/0+11/0+12/0+13/0+16/0");
+    job_t job = job_of(&config);
+    bool later = false;
+    job.duration = wins_at_first;
+    job.context = &later;
+    assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+    assert_int_equal(status_of(&job).incumbent.channels, 8);
+    for (int i = 0; i < 200; i++)
+        job_call(&job);
+    later = true;
+    while (status_of(&job).phase == ATT_PHASE_SETTLED)
+        job_call(&job);
+    double before_us = status_of(&job).lost_us, lost_us = true_loss(&job, 1000);
+    assert_true(lost_us > 8 * 3 * 300);
+    assert_true(status_of(&job).lost_us - before_us > 0.8 * lost_us);
+    end(&job);
+}
+
+static double eight_is_not_known(void *context, att_setting_t setting)
+{
+    (void)context;
+    return setting.channels == 0 ? 1000 : setting.channels == 8 ? NAN : 1500;
+}
+
+/* Calls without a duration took none from the job. */
+static void what_is_not_known_pays_for_nothing(void **state)
+{
+    (void)state;
+    att_optimizer_config_t config = config_of("script:play=8/0+9/0+10/0+11/0");
+    job_t job = job_of(&config);
+    job.duration = eight_is_not_known;
+    assert_int_equal(job_run(&job, 5000), ATT_PHASE_SETTLED);
+    assert_true(status_of(&job).lost_us > 0.8 * 3 * 3 * 500);
+    end(&job);
+}
+
 static void drift_searches_again_and_backs_off(void **state)
 {
     (void)state;
@@ -418,6 +503,9 @@ int main(void)
         cmocka_unit_test(cost_stays_within_the_budget),
         cmocka_unit_test(noise_is_no_cost),
         cmocka_unit_test(after_a_rest_the_baseline_is_new),
+        cmocka_unit_test(after_a_rest_nothing_is_won_over_the_old_baseline),
+        cmocka_unit_test(a_search_pays_for_itself),
+        cmocka_unit_test(what_is_not_known_pays_for_nothing),
         cmocka_unit_test(drift_searches_again_and_backs_off),
         cmocka_unit_test(the_old_winner_takes_part_again),
         cmocka_unit_test(drift_may_lead_back_to_the_default),
