@@ -9,6 +9,12 @@ bool att_kin_same_time(double a_us, double b_us)
     return a_us <= b_us * LIMIT && b_us <= a_us * LIMIT;
 }
 
+void att_kin_waited(const att_kin_t *kin, att_window_t *window)
+{
+    if (kin->state == ATT_KIN_AWAITED)
+        *window = (att_window_t){0};
+}
+
 att_kin_choice_t att_kin_choose(att_kin_t *kin, const att_space_t *space, const att_study_t *study,
                                 double here_us)
 {

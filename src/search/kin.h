@@ -13,6 +13,7 @@
 #define ATT_SEARCH_KIN_H
 
 #include "search/study.h"
+#include "search/window.h"
 
 typedef enum att_kin_state {
     ATT_KIN_NONE = 0,    /* searches itself */
@@ -33,6 +34,9 @@ typedef enum att_kin_choice {
     ATT_KIN_TRY = 2     /* its winner to the guard */
 } att_kin_choice_t;
 
+/* The wait is over, if there was one. It may have been long, and in a step the other one's trials
+ * were in what NCCL's choice took meanwhile: that is no baseline, it begins anew. */
+void att_kin_waited(const att_kin_t *kin, att_window_t *window);
 /* KNOWN -> TRIED, or NONE. here_us: median of NCCL's choice here. */
 att_kin_choice_t att_kin_choose(att_kin_t *kin, const att_space_t *space, const att_study_t *study,
                                 double here_us);

@@ -318,14 +318,6 @@ static void note_best(struct att_optimizer *o)
         o->status.best = ranking->entries[0].setting;
 }
 
-static void baseline_ran(struct att_optimizer *o, const att_play_t *play)
-{
-    for (uint32_t k = 0; k < play->count; k++) {
-        att_window_add(&o->window, play->samples_us[k]);
-        o->lists_without = 0;
-    }
-}
-
 /* Every entry of the list in force has ended. A baseline comes first in it. */
 static void finish_list(struct att_optimizer *o)
 {
@@ -334,9 +326,12 @@ static void finish_list(struct att_optimizer *o)
     o->lists_without += !list.abandoned;
     for (uint32_t i = 0; i < list.count; i++) {
         const att_play_t *play = &list.plays[i];
-        if (play->owner == ATT_PLAY_BASELINE && !list.abandoned)
-            baseline_ran(o, play);
-        else if (!att_setting_equal(play->setting, o->incumbent))
+        if (play->owner == ATT_PLAY_BASELINE && !list.abandoned) {
+            for (uint32_t k = 0; k < play->count; k++)
+                att_window_add(&o->window, play->samples_us[k]);
+            if (play->count > 0)
+                o->lists_without = 0;
+        } else if (!att_setting_equal(play->setting, o->incumbent))
             att_cost_add(&o->cost, play, att_window_median(&o->window));
     }
     if (list.abandoned)
@@ -471,12 +466,15 @@ void att_optimizer_aborted(struct att_optimizer *o, uint32_t plan_id)
 
 void att_optimizer_await(struct att_optimizer *o, bool on)
 {
+    if (!on)
+        att_kin_waited(&o->kin, &o->window);
     o->kin.state = on && o->phase == ATT_PHASE_BASELINE ? ATT_KIN_AWAITED : ATT_KIN_NONE;
     progress(o);
 }
 
 void att_optimizer_follow(struct att_optimizer *o, att_setting_t setting, double baseline_us)
 {
+    att_kin_waited(&o->kin, &o->window);
     if (o->phase == ATT_PHASE_BASELINE)
         o->kin = (att_kin_t){ATT_KIN_KNOWN, setting, baseline_us};
     progress(o);

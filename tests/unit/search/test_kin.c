@@ -153,6 +153,27 @@ static void where_the_step_is_to_be_short_a_winner_is_tried_and_nothing_is_searc
     end(&job);
 }
 
+/* What NCCL's choice took when it began to wait is no baseline after a long wait. */
+static void the_baseline_is_of_the_time_after_the_wait(void **state)
+{
+    (void)state;
+    job_t job = awaiting_job();
+    job.load = 2;
+    att_optimizer_await(job.optimizer, false);
+    while (status_of(&job).phase < ATT_PHASE_SETTLED)
+        job_call(&job);
+    for (uint32_t i = 0; i < lines.count; i++)
+        if (lines.at[i].phase == ATT_PHASE_SEARCH)
+            assert_float_equal(lines.at[i].result.baseline_median_us, 2000, 150);
+    end(&job);
+    job = awaiting_job();
+    job.load = 2;
+    att_optimizer_follow(job.optimizer, eight, 2000);
+    assert_int_equal(job_run(&job, 1000), ATT_PHASE_SETTLED);
+    assert_int_equal(status_of(&job).followed, 1);
+    end(&job);
+}
+
 static void one_that_comes_to_no_end_is_given_up(void **state)
 {
     (void)state;
@@ -186,6 +207,7 @@ int main(void)
         cmocka_unit_test(another_baseline_leads_to_a_search),
         cmocka_unit_test(an_illegal_winner_leads_to_a_search),
         cmocka_unit_test(where_the_step_is_to_be_short_a_winner_is_tried_and_nothing_is_searched),
+        cmocka_unit_test(the_baseline_is_of_the_time_after_the_wait),
         cmocka_unit_test(one_that_comes_to_no_end_is_given_up),
         cmocka_unit_test(aborts_and_losses_do_not_matter),
     };
