@@ -19,11 +19,17 @@ void att_kind_join(struct att_task *t)
 
 void att_kind_leave(struct att_task *t)
 {
-    for (struct att_task **link = &t->shared->tasks; *link != NULL; link = &(*link)->next) {
-        if ((*link)->awaited == t)
-            (*link)->awaited = NULL;
-        if (*link == t && (*link = t->next) == NULL)
-            return;
+    struct att_task **link = &t->shared->tasks;
+    while (*link != NULL) {
+        struct att_task *other = *link;
+        if (other->awaited == t) {
+            other->awaited = NULL;
+            att_optimizer_await(other->optimizer, false);
+        }
+        if (other == t)
+            *link = t->next;
+        else
+            link = &other->next;
     }
 }
 
@@ -71,6 +77,12 @@ static bool is_on_its_way(const struct att_task *t, const att_optimizer_status_t
            now_ns < t->list_since_ns + patience_ns(waits, now_ns);
 }
 
+/* That a step shows no gain may be its noise; and not one sample of NCCL's choice shows nothing. */
+static bool tells(const struct att_task *t, const att_optimizer_status_t *status)
+{
+    return t->source.step ? !status->kept_default : status->baseline_us > 0;
+}
+
 /* 1: it has come to an end that tells something, 0: it may still, -1: it will not. */
 static int end_of(const struct att_task *t, att_optimizer_status_t *status,
                   const struct att_task *waits, uint64_t now_ns)
@@ -78,8 +90,8 @@ static int end_of(const struct att_task *t, att_optimizer_status_t *status,
     if (t->state != ATT_TASK_TUNING || t->withdrawn)
         return -1;
     att_optimizer_status(t->optimizer, status);
-    if (status->phase == ATT_PHASE_SETTLED) /* that a step shows no gain may be its noise */
-        return t->source.step && status->kept_default ? -1 : 1;
+    if (status->phase == ATT_PHASE_SETTLED)
+        return tells(t, status) ? 1 : -1;
     return is_on_its_way(t, status, waits, now_ns) ? 0 : -1;
 }
 
@@ -116,10 +128,20 @@ void att_kind_begin(struct att_task *t, uint64_t now_ns)
         look(t, now_ns);
 }
 
+/* While it rests, its budget used up, it has no stamps, which alone show progress: that the job
+ * calls it must do for those that await it. */
+static void note_rest(struct att_task *t)
+{
+    if (!att_optimizer_wants_timing(t->optimizer) && t->list_since_ns < t->pulse.last_ns)
+        t->list_since_ns = t->pulse.last_ns;
+}
+
 bool att_kind_waits(struct att_task *t, uint64_t now_ns)
 {
-    if (t->awaited == NULL)
+    if (t->awaited == NULL) {
+        note_rest(t);
         return false;
+    }
     att_optimizer_status_t status;
     int end = end_of(t->awaited, &status, t, now_ns);
     if (end < 0) {

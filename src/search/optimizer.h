@@ -111,7 +111,7 @@ void att_optimizer_await(struct att_optimizer *optimizer, bool on);
 /* That task settled on `setting`, where NCCL's choice took baseline_us. NCCL's choice is taken over
  * as it is; a winner goes to the guard at once, and only when it does not win here, or NCCL's
  * choice takes another time here, a search follows. baseline_us = 0: durations are shares of a
- * step (kin.h), and none follows. */
+ * step (kin.h) and not compared, and a winner that does not win here leaves NCCL's choice. */
 void att_optimizer_follow(struct att_optimizer *optimizer, att_setting_t setting,
                           double baseline_us);
 
