@@ -22,6 +22,7 @@
 #include "pool.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #define FIRST_NOISE   0.04  /* relative, of one sample, until it is known */
@@ -79,7 +80,8 @@ typedef struct search {
     int best;                /* candidate, -1 none */
     int stay;                /* trials in a row in the best one's subspace */
     int anchors;             /* rows that are no trials */
-    double share;            /* of the collective in a sample: below 1 where it is a step */
+    double shares[BUDGET];   /* of the collective in the samples of trials, where they are steps; */
+    int share_count;         /* in order */
 } search_t;
 
 /* What needs no trial: NCCL's choice takes as long as NCCL's choice. One unlucky first trial must
@@ -136,7 +138,6 @@ static int create(const att_space_t *space, const att_options_t *options, void *
     s->random = options->seed;
     s->reference = NAN;
     s->best = -1;
-    s->share = 1;
     s->pool.space = space;
     s->pool.surrogate = s->surrogate;
     s->pool.belief = 1;
@@ -170,13 +171,20 @@ static int surest(const search_t *s)
     return best;
 }
 
+/* How much of what is thought of the collective counts in a sample: as much as it has in fast
+ * trials, slow ones are longer. Not the least: of one or two samples, any trial may be far off. */
+static double belief_of(const search_t *s)
+{
+    return s->share_count > 0 ? s->shares[s->share_count / 4] : 1;
+}
+
 static void learn(search_t *s)
 {
     double noise = noise_of(s), ratio = noise / s->surrogate->noise;
     if (ratio > NOISE_CHANGED || ratio < 1 / NOISE_CHANGED)
         surrogate_renew(s->surrogate, noise);
-    if (s->share < s->pool.belief)
-        pool_believe(&s->pool, s->share);
+    if (belief_of(s) != s->pool.belief)
+        pool_believe(&s->pool, belief_of(s));
     surrogate_learn(s->surrogate, s->fastest + BEND);
     s->best = surest(s);
     if (s->best >= 0)
@@ -344,6 +352,19 @@ static void follow(search_t *s, const att_result_t *result)
         s->reference += FORGET * (baseline - s->reference);
 }
 
+static void note_share(search_t *s, const att_result_t *result)
+{
+    bool knows = result->size >= offsetof(att_result_t, collective_us) + sizeof(double);
+    if (!knows || !(result->collective_us > 0) || !(result->mean_us > 0) ||
+        s->share_count == BUDGET)
+        return;
+    double share = fmin(result->collective_us / result->mean_us, 1);
+    int i = s->share_count++;
+    for (; i > 0 && s->shares[i - 1] > share; i--)
+        s->shares[i] = s->shares[i - 1];
+    s->shares[i] = share;
+}
+
 static int tell(void *state, const att_setting_t *setting, const att_result_t *result)
 {
     search_t *s = state;
@@ -351,8 +372,7 @@ static int tell(void *state, const att_setting_t *setting, const att_result_t *r
     if (row == NULL)
         return ATT_STRATEGY_EINVALID;
     follow(s, result);
-    if (result->collective_us > 0 && result->mean_us > 0)
-        s->share = fmin(s->share, result->collective_us / result->mean_us);
+    note_share(s, result);
     if (result->sample_count == 0)
         row->y = s->fastest + FAILED;
     else

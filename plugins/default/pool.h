@@ -21,7 +21,7 @@ typedef struct pool {
 uint16_t pool_channels(const att_space_t *space, const att_subspace_t *subspace);
 /* The lattice; where it has more points than fit, a part of them drawn with *random. */
 void pool_fill(pool_t *pool, uint64_t *random);
-/* Believe less, or again more, of what was thought before any trial. */
+/* Believe another part of what was thought before any trial. */
 void pool_believe(pool_t *pool, double belief);
 /* The candidate with this setting, added if it is new; -1 when there is no room. */
 int pool_find(pool_t *pool, int subspace, att_setting_t setting);

@@ -154,6 +154,24 @@ typedef struct record {
     uint32_t count;
 } record_t;
 
+/* What is told of the collective within a step. */
+typedef struct within {
+    double share;     /* of the collective in it; 0: a sample is the collective */
+    uint32_t odd;     /* this result, from 1, has a stamp that is far off; 0: none */
+    double odd_share; /* there */
+    bool old;         /* by a host whose results do not know of it */
+} within_t;
+static within_t within;
+
+static void tell_of_step(att_result_t *result, uint32_t number)
+{
+    result->mean_us = result->median_us;
+    result->collective_us =
+        (number == within.odd ? within.odd_share : within.share) * result->mean_us;
+    if (within.old)
+        result->size = offsetof(att_result_t, collective_us);
+}
+
 /* Talk to a strategy alone: all answers are exact, or of one failure kind. */
 static void converse(const char *spec, const struct att_space_owned *space, uint64_t seed,
                      att_outcome_t every_third, uint32_t most, record_t *record)
@@ -182,6 +200,7 @@ static void converse(const char *spec, const struct att_space_owned *space, uint
                     result.median_us = 0;
                 }
             }
+            tell_of_step(&result, record->count + 1);
             assert_true(record->count < MOST);
             record->asked[record->count++] = settings[i];
             assert_int_equal(att_search_tell(search, &settings[i], &result, &error), 0);
@@ -290,6 +309,37 @@ static void the_budget_is_kept(void **state)
     }
 }
 
+/* One stamp that is far off says nothing of the others. */
+static void one_odd_stamp_changes_no_question_of_the_default(void **state)
+{
+    (void)state;
+    const double odd[] = {1e-6, 50};
+    for (int i = 0; i < 2; i++)
+        for (uint32_t number = 1; number < 20; number += 6) {
+            within = (within_t){.share = 0.3};
+            converse("default:budget=60", six, 3, ATT_OUTCOME_OK, 15, &first);
+            within = (within_t){.share = 0.3, .odd = number, .odd_share = odd[i]};
+            converse("default:budget=60", six, 3, ATT_OUTCOME_OK, 15, &second);
+            within = (within_t){0};
+            assert_true(same(&first, &second));
+            converse("default:budget=60", six, 3, ATT_OUTCOME_OK, 15, &second);
+            assert_false(same(&first, &second)); /* it does count */
+        }
+}
+
+static void a_host_that_does_not_know_of_steps_tells_nothing_of_them(void **state)
+{
+    (void)state;
+    const char *knowing[] = {"default:budget=60", "lagom"};
+    for (int i = 0; i < 2; i++) {
+        converse(knowing[i], six, 3, ATT_OUTCOME_OK, 15, &first);
+        within = (within_t){.share = 0.01, .old = true};
+        converse(knowing[i], six, 3, ATT_OUTCOME_OK, 15, &second);
+        within = (within_t){0};
+        assert_true(same(&first, &second));
+    }
+}
+
 static void kept_knobs_are_kept(void **state)
 {
     (void)state;
@@ -359,6 +409,8 @@ int main(void)
         cmocka_unit_test(every_subspace_is_visited),
         cmocka_unit_test(exhaustive_covers_its_grid),
         cmocka_unit_test(the_budget_is_kept),
+        cmocka_unit_test(one_odd_stamp_changes_no_question_of_the_default),
+        cmocka_unit_test(a_host_that_does_not_know_of_steps_tells_nothing_of_them),
         cmocka_unit_test(kept_knobs_are_kept),
         cmocka_unit_test(paper_only_raises),
     };
