@@ -126,8 +126,8 @@ static void close_ready(att_sidecar_t *sidecar)
 }
 
 /* What the sidecar wrote: one byte is "ready", more is the line that says why not (with a mark before
- * it where the user asked for what cannot be had: -ATT_EUSAGE), nothing more to come means that it
- * ended. 1: nothing yet. */
+ * it where the user asked for what cannot be had, or named a file that is malformed: -ATT_EUSAGE),
+ * nothing more to come means that it ended. 1: nothing yet. */
 static int read_answer(att_sidecar_t *sidecar, att_error_t *error)
 {
     char text[400];

@@ -51,8 +51,10 @@ static int fail(int ready_fd, int status, const att_error_t *error)
 {
     char line[sizeof error->text + 1];
     att_log(ATT_LOG_ERROR, "%s", error->text);
-    /* A mark tells the user's mistakes from what the machine lacks. */
-    snprintf(line, sizeof line, "%s%s", status == -ATT_EUSAGE ? "!" : "", error->text);
+    /* A mark tells the user's mistakes, files that options name among them, from what the machine
+     * lacks. */
+    bool users = status == -ATT_EUSAGE || status == -ATT_EINPUT;
+    snprintf(line, sizeof line, "%s%s", users ? "!" : "", error->text);
     tell_starter(ready_fd, line);
     return -status;
 }

@@ -16,6 +16,22 @@ load run-setup
     [ ! -e started ] || fail 'the command was started'
 }
 
+@test "lists that cannot be read are refused before the command is started" {
+    needs_parts
+    mkdir damaged
+    local head='{"version":1,"what":"proposed lists"}'
+    printf '%s\nnot a list\n{"task":1,"txn":2,"over":true}\n' "$head" >damaged/lists.jsonl
+    run --separate-stderr attune run --run-dir run --quarantine damaged -- touch started
+    expect_status 125
+    expect_one_line '^attune: error: the sidecar did not start: --quarantine .*/damaged: line 2 of lists.jsonl is malformed \(its log is .*\)$'
+    [ ! -e started ] || fail 'the command was started'
+    # The end of the run may have cut off the last line: that list was not voted on.
+    printf '%s\n{"task":1,"tx' "$head" >damaged/lists.jsonl
+    run --separate-stderr attune run --quiet --run-dir again --quarantine damaged -- touch started
+    expect_status 0
+    [ -e started ] || fail 'the command was not started'
+}
+
 @test "a job that fails in the search leaves its trials behind, and they are left out" {
     needs_parts
     # The sidecar ends itself with the third list committed: its trials are in force.
