@@ -144,6 +144,10 @@ static int check_main(int argc, char **argv)
             return ATT_OK;
         } else if (argv[i][0] != '-' && check.file == NULL) {
             check.file = argv[i];
+        } else if (strcmp(argv[i], "--options") == 0 || strcmp(argv[i], "--deadline") == 0) {
+            att_log(ATT_LOG_ERROR, "%s needs a value: %s", argv[i],
+                    argv[i][2] == 'o' ? "key=value,..." : "S");
+            return ATT_EUSAGE;
         } else {
             att_log(ATT_LOG_ERROR, "no option %.80s; attune plugins --help lists them", argv[i]);
             return ATT_EUSAGE;

@@ -124,6 +124,12 @@ needs_bad_plugins() {
     run --separate-stderr attune plugins check x.so --deadline soon
     expect_status 2
     expect_one_line '--deadline soon: expected seconds above 0'
+    run --separate-stderr attune plugins check x.so --deadline
+    expect_status 2
+    expect_one_line '^attune: error: --deadline needs a value: S$'
+    run --separate-stderr attune plugins check x.so --options
+    expect_status 2
+    expect_one_line '^attune: error: --options needs a value: key=value,...$'
     run --separate-stderr attune plugins check x.so --wrong
     expect_status 2
     expect_one_line 'no option --wrong'
