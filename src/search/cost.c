@@ -5,7 +5,8 @@
 #include <math.h>
 
 #define FIRST_EXCESS 0.5
-#define LATEST       0.2 /* weight of the latest trial */
+#define LATEST       0.2  /* weight of the latest trial */
+#define CREDIT       16.0 /* calls of the setting in force that trials can be ahead at most */
 
 void att_cost_init(att_cost_t *cost)
 {
@@ -21,7 +22,7 @@ void att_cost_add(att_cost_t *cost, const att_play_t *play, double base_us)
         play->count > 0 ? att_midmean(play->samples_us, play->count) : play->total_us / play->seen;
     double lost_us = play->seen * (us - base_us);
     cost->lost_us += fmax(lost_us - cost->ahead_us, 0);
-    cost->ahead_us = fmax(cost->ahead_us - lost_us, 0);
+    cost->ahead_us = fmin(fmax(cost->ahead_us - lost_us, 0), CREDIT * base_us);
     if (play->owner == ATT_PLAY_TRIAL)
         cost->excess += LATEST * (fmax(us / base_us - 1, 0) - cost->excess);
 }

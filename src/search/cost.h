@@ -2,8 +2,9 @@
  * cost: what the trials of one task have cost the job.
  *
  * Trials take longer than the setting in force, or less: what they win pays for those that come
- * later, so that noise, which adds to one what it takes from another, hardly counts. It pays within
- * one search only: the next one has another baseline.
+ * later, so that noise, which adds to one what it takes from another, hardly counts. It is no leave
+ * for slow ones: it pays up to 16 calls, and within one search, as the next one has another
+ * baseline.
  */
 #ifndef ATT_SEARCH_COST_H
 #define ATT_SEARCH_COST_H
@@ -11,7 +12,7 @@
 #include "search/playlist.h"
 
 typedef struct att_cost {
-    double lost_us;  /* of each search the most that it had lost at any time, in sum; never less */
+    double lost_us;  /* that trials took longer, beyond what earlier ones had won; never less */
     double ahead_us; /* what trials have won since they last lost more than they had won */
     double excess;   /* running mean over trials of (duration / base - 1), if positive */
 } att_cost_t;

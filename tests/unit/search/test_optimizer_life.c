@@ -148,6 +148,33 @@ static void after_a_rest_nothing_is_won_over_the_old_baseline(void **state)
     end(&job);
 }
 
+static double faster_below_twenty(void *context, att_setting_t setting)
+{
+    (void)context;
+    return setting.channels == 0 ? 1000 : setting.channels < 20 ? 400 : 1600;
+}
+
+/* Many fast trials are no leave for as many slow ones. */
+static void a_long_credit_is_cut(void **state)
+{
+    (void)state;
+    char spec[512] = "script:play=2/0";
+    for (int n = 3; n < 60; n++)
+        snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "+%d/0", n);
+    att_optimizer_config_t config = config_of(spec);
+    job_t job = job_of(&config);
+    job.duration = faster_below_twenty;
+    double slow_us = 0;
+    while (status_of(&job).phase < ATT_PHASE_FINAL) {
+        job_call(&job);
+        slow_us += job.in_force.channels >= 20 ? 600 : 0;
+    }
+    assert_true(slow_us >= 40 * 3 * 600);
+    assert_true(status_of(&job).lost_us < slow_us);
+    assert_true(status_of(&job).lost_us > slow_us - 1.2 * 16 * 1000);
+    end(&job);
+}
+
 static double wins_at_first(void *context, att_setting_t setting)
 {
     const bool *later = context;
@@ -504,6 +531,7 @@ int main(void)
         cmocka_unit_test(noise_is_no_cost),
         cmocka_unit_test(after_a_rest_the_baseline_is_new),
         cmocka_unit_test(after_a_rest_nothing_is_won_over_the_old_baseline),
+        cmocka_unit_test(a_long_credit_is_cut),
         cmocka_unit_test(a_search_pays_for_itself),
         cmocka_unit_test(what_is_not_known_pays_for_nothing),
         cmocka_unit_test(drift_searches_again_and_backs_off),
