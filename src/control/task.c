@@ -130,9 +130,11 @@ int att_task_create(att_task_shared_t *shared, uint32_t index, const att_task_re
                     struct att_task **out)
 {
     att_segment_memory_t *memory = att_node_memory(shared->node);
-    struct att_task *t = calloc(1, sizeof *t);
+    /* It holds a copy of an entry of the segment, which has a cache line of its own. */
+    struct att_task *t = aligned_alloc(_Alignof(struct att_task), sizeof *t);
     if (t == NULL)
         return -ATT_ENOMEM;
+    memset(t, 0, sizeof *t);
     t->shared = shared;
     t->index = index;
     att_kind_join(t);

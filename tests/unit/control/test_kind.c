@@ -65,7 +65,9 @@ static int tear_down(void **state)
 /* Its strategy is asked for nothing unless it has a baseline. */
 static struct att_task *task_with(const att_optimizer_config_t *search, bool step)
 {
-    struct att_task *t = test_calloc(1, sizeof *t);
+    struct att_task *t = aligned_alloc(_Alignof(struct att_task), sizeof *t);
+    assert_non_null(t);
+    memset(t, 0, sizeof *t);
     t->shared = &shared;
     t->task = &memory->tasks[0];
     t->group = &memory->groups[0];
@@ -105,7 +107,7 @@ static void end(struct att_task *t)
 {
     att_kind_leave(t);
     att_optimizer_destroy(t->optimizer);
-    test_free(t);
+    free(t);
 }
 
 /* Calls with NCCL's choice; returns whether stamps are of use still. */
