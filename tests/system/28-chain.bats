@@ -86,7 +86,7 @@ profiled() {
     rm -rf run stub.log
     ATTUNE_FABRIC_VERSION=$version NCCL_PROFILER_PLUGIN=$plugin NCCL_DEBUG=INFO run attune run --quiet \
         --run-dir run --max-cost 0 --strategy random:trials=5 --fabric model --surface a40-nvlink-8-allgather "$@" -- \
-        attune bench allgather -b 4M -e 4M -t 8 -n 500
+        attune bench allgather -b 4M -e 4M -t 8 -n 1500
     expect_status 0
     jq -e '.mismatches == 0' run/fabric-*.json >/dev/null || fail 'ranks differed'
 }
