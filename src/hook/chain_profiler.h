@@ -5,9 +5,10 @@
  * for, with its own handles as parents, beside attune's half.
  *
  * Its ABI is the newest that both it and NCCL know, from 4 on: an older one gets the events that its
- * ABI has, as NCCL wraps it. Each half has an event mask of its own; NCCL's is both. NCCL gets a ticket for an event that both may have a handle for:
- * a value that names an entry of a ring, recognised by its number, so that a late or repeated
- * callback finds nothing instead of another event.
+ * ABI has, as NCCL wraps it. Each half has an event mask of its own; NCCL's is both. NCCL gets a
+ * ticket for an event that both may have a handle for: a value that names an entry of a ring,
+ * recognised by its number, so that a late or repeated callback finds nothing instead of another
+ * event. What hangs below an event whose entry is another one's by then is left out.
  *
  * The ABI files call these. Without another profiler they add one branch.
  */

@@ -17,7 +17,7 @@ tuned() {
     rm -rf run stub.log
     NCCL_TUNER_PLUGIN=$plugin NCCL_DEBUG=INFO run attune run --quiet --run-dir run --max-cost 0 \
         --strategy random:trials=10 --fabric model --surface a40-nvlink-8-allgather "$@" -- \
-        attune bench allgather -b 4M -e 4M -t 8 -n "${calls:-200}"
+        attune bench allgather -b 4M -e 4M -t 8 -n "${calls:-800}"
     expect_status 0
     expect_output '# Out of bounds values : 0 OK'
     jq -e '.mismatches == 0' run/fabric-*.json >/dev/null || fail 'ranks differed'
