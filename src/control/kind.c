@@ -95,21 +95,30 @@ static int end_of(const struct att_task *t, att_optimizer_status_t *status,
     return is_on_its_way(t, status, waits, now_ns) ? 0 : -1;
 }
 
-/* One that has settled, else one that is being searched. */
+/* Where the step is to be short, lists of one would be in the steps of the other. */
+static bool share_steps(const struct att_task *a, const struct att_task *b)
+{
+    return a->source.step && b->source.step && a->task->group == b->task->group;
+}
+
+/* One of its kind that has settled, else one that is being searched; where steps are shared the
+ * other way round, and there it need not be of its kind. */
 static struct att_task *find(const struct att_task *t, uint64_t now_ns)
 {
-    struct att_task *found = NULL;
+    struct att_task *settled = NULL, *searches = NULL;
     att_optimizer_status_t status;
     for (struct att_task *other = t->shared->tasks; other != NULL; other = other->next) {
-        if (other == t || other->state != ATT_TASK_TUNING || !alike(t, other))
+        if (other == t || other->state != ATT_TASK_TUNING)
             continue;
-        int end = end_of(other, &status, t, now_ns);
-        if (end == 1)
-            return other;
+        bool kin = alike(t, other);
+        int end = kin || share_steps(t, other) ? end_of(other, &status, t, now_ns) : -1;
+        if (end == 1 && kin)
+            settled = other;
         if (end == 0)
-            found = other;
+            searches = other;
     }
-    return found;
+    bool first = settled != NULL && (searches == NULL || !share_steps(t, searches));
+    return first ? settled : searches;
 }
 
 static void look(struct att_task *t, uint64_t now_ns)
@@ -144,13 +153,18 @@ bool att_kind_waits(struct att_task *t, uint64_t now_ns)
     }
     att_optimizer_status_t status;
     int end = end_of(t->awaited, &status, t, now_ns);
-    if (end < 0) {
-        t->awaited = NULL;
+    if (end == 0)
+        return true;
+    if (end < 0 || t->source.step) { /* another one may be first */
         look(t, now_ns);
-    } else if (end == 1) {
-        t->awaited = NULL;
+        end = t->awaited != NULL ? end_of(t->awaited, &status, t, now_ns) : -1;
+    }
+    if (end == 0)
+        return true;
+    t->awaited = NULL;
+    t->list_since_ns = now_ns;
+    if (end == 1)
         att_optimizer_follow(t->optimizer, status.kept_default ? ATT_SETTING_KEEP : status.best,
                              t->source.step ? 0 : status.baseline_us);
-    }
-    return t->awaited != NULL;
+    return false;
 }

@@ -3,8 +3,12 @@
  * or a little in size, as the buckets of a training step do: equal collective, legal pairs, ranks,
  * nodes, ranks here, device, NCCL and NCCL's own choice, bytes up to a sixteenth. Groups of one
  * leader share its node, so they would search one after the other anyway: instead the first one
- * searches and the others await its end (search/kin.h). Where the step is to be short, only a
- * winner is taken over; when the first one finds none, the next one searches.
+ * searches and the others await its end (search/kin.h).
+ *
+ * Where the step is to be short, only a winner is taken over; when the first one finds none, the
+ * next one searches. And all tasks of a group come one after the other, alike or not, as each one's
+ * trials are in the steps of all: first whoever is called most often, as it has seen enough calls
+ * first.
  */
 #ifndef ATT_CONTROL_KIND_H
 #define ATT_CONTROL_KIND_H

@@ -81,6 +81,13 @@ opposed() {
     expect_output 'found by a task of the same kind'
 }
 
+@test "--objective step: tasks of one group are searched one after the other" {
+    opposed 240 4:1048576 --objective step
+    jq -se '[.[] | select(.phase) | select(.phase != "baseline")] | group_by(.bytes) | length == 2 and
+        ([.[] | {from: (map(.time_s) | min), to: (map(.time_s) | max)}] | sort_by(.from) | .[0].to <= .[1].from)' \
+        run/trials.jsonl >/dev/null || fail "$(cat run/trials.jsonl)"
+}
+
 @test "a winner that makes the step shorter and the collective slower: log, table, summary and report warn" {
     local warning='the collective is [0-9.]+ % slower, its step [0-9.]+ % faster'
     opposed 240 1 --objective step

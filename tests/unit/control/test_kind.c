@@ -154,6 +154,8 @@ static void of_a_step_only_a_winner_is_taken_over(void **state)
     begin(c);
     assert_false(att_kind_waits(b, 1));
     assert_ptr_equal(c->awaited, b);
+    end(b);
+    end(c);
     struct att_task *wins = settled(eight, true), *d = task(true);
     begin(d);
     assert_ptr_equal(d->awaited, wins);
@@ -161,10 +163,45 @@ static void of_a_step_only_a_winner_is_taken_over(void **state)
     call(d, 40);
     assert_int_equal(phase_of(d), ATT_PHASE_GUARD);
     end(keeps);
-    end(b);
-    end(c);
     end(wins);
     end(d);
+}
+
+/* Each one's trials are in the steps of all. */
+static void where_steps_are_shared_one_comes_after_the_other(void **state)
+{
+    (void)state;
+    memory->tasks[1].bytes = 1u << 20; /* of another kind */
+    memory->tasks[2].group = 7;
+    struct att_task *a = task(true), *kin = task(true), *other = task(true), *far = task(true);
+    other->task = &memory->tasks[1];
+    far->task = &memory->tasks[2];
+    memory->tasks[2].bytes = 4u << 20;
+    begin(a);
+    begin(other);
+    begin(kin);
+    begin(far);
+    assert_ptr_equal(other->awaited, a);
+    assert_ptr_equal(kin->awaited, a);
+    assert_null(far->awaited); /* another group has another turn */
+    struct att_task *wins = settled(eight, true);
+    a->withdrawn = 1;
+    assert_false(att_kind_waits(other, 1)); /* not alike: it searches */
+    call(other, 40);
+    assert_int_equal(phase_of(other), ATT_PHASE_SEARCH);
+    assert_true(att_kind_waits(kin, 1));
+    assert_ptr_equal(kin->awaited, other);
+    other->withdrawn = 1;
+    assert_false(att_kind_waits(kin, 2)); /* now it takes over what its kin has found */
+    call(kin, 40);
+    assert_int_equal(phase_of(kin), ATT_PHASE_GUARD);
+    end(a);
+    end(kin);
+    end(other);
+    end(far);
+    end(wins);
+    memory->tasks[1].bytes = memory->tasks[2].bytes = 0;
+    memory->tasks[2].group = 0;
 }
 
 /* Not one sample of NCCL's choice: that nothing is faster was not seen. */
@@ -257,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_one_searches_and_the_others_await_it, nobody),
         cmocka_unit_test_setup(of_a_step_only_a_winner_is_taken_over, nobody),
+        cmocka_unit_test_setup(where_steps_are_shared_one_comes_after_the_other, nobody),
         cmocka_unit_test_setup(an_end_without_a_measurement_tells_nothing, nobody),
         cmocka_unit_test_setup(one_that_leaves_holds_nobody_up, nobody),
         cmocka_unit_test_setup(one_that_rests_is_awaited, nobody),
