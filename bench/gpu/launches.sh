@@ -72,7 +72,9 @@ if [[ " ${kinds[*]} " == *" settled "* ]]; then
 fi
 echo "# kind launch bytes us" >"$raw"
 for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
-    for kind in "${kinds[@]}"; do
+    order=("${kinds[@]}")
+    [ $((i % 2)) = 1 ] || order=($(printf '%s\n' "${kinds[@]}" | tac)) # A B, B A: what comes second gains nothing from it
+    for kind in "${order[@]}"; do
         case $kind in
         unhooked) launch=("${bench[@]}") ;;
         idle)
