@@ -72,8 +72,8 @@ if [[ " ${kinds[*]} " == *" settled "* ]]; then
 fi
 echo "# kind launch bytes us" >"$raw"
 for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
-    order=("${kinds[@]}")
-    [ $((i % 2)) = 1 ] || order=($(printf '%s\n' "${kinds[@]}" | tac)) # A B, B A: what comes second gains nothing from it
+    order=("${kinds[@]}") # A B, B A, A B, ...: what comes second gains nothing from it
+    [ $((i % 2)) = 1 ] || order=($(printf '%s\n' "${kinds[@]}" | tac))
     for kind in "${order[@]}"; do
         case $kind in
         unhooked) launch=("${bench[@]}") ;;
