@@ -116,6 +116,15 @@ static int add_list(struct att_quarantine *q, const json_t *line)
     return rc;
 }
 
+/* Whether the file is one of lists at all. */
+static bool take_head(json_t *line)
+{
+    const char *what = json_string_value(json_object_get(line, "what"));
+    bool lists = what != NULL && strcmp(what, "proposed lists") == 0;
+    json_decref(line);
+    return lists;
+}
+
 static int read_lists(const char *run, struct att_quarantine *q, att_error_t *error)
 {
     char path[PATH_MAX];
@@ -134,12 +143,10 @@ static int read_lists(const char *run, struct att_quarantine *q, att_error_t *er
     int rc = ATT_OK;
     for (int number = 1; rc == ATT_OK && fgets(text, LINE_MOST, file) != NULL; number++) {
         json_t *line = json_loads(text, 0, NULL);
-        bool ended = strchr(text, '\n') != NULL;
-        if (number == 1 || (line == NULL && !ended)) {
-            json_decref(line); /* the head of the file, or its cut off end */
-            continue;
-        }
-        if (line == NULL || take_line(&lists, line))
+        bool good = strchr(text, '\n') == NULL; /* the cut off end of the file */
+        if (line != NULL)
+            good = number == 1 ? take_head(line) : take_line(&lists, line) == 0;
+        if (!good)
             rc = att_fail(error, ATT_EINPUT, "--quarantine %s: line %d of lists.jsonl is malformed",
                           run, number);
     }

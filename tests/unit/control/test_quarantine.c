@@ -111,6 +111,9 @@ static void nonsense_is_refused_with_its_place(void **state)
     assert_int_equal(read_lists(HEAD "{\"task\":\"a\",\"txn\":1}\n", &q), -ATT_EINPUT);
     assert_non_null(strstr(error.text, "line 2 of lists.jsonl is malformed"));
     assert_int_equal(read_lists(HEAD "]\n", &q), -ATT_EINPUT);
+    assert_int_equal(read_lists("junk\n", &q), -ATT_EINPUT);
+    assert_non_null(strstr(error.text, "line 1 of lists.jsonl is malformed"));
+    assert_int_equal(read_lists("{\"version\":1,\"what\":\"trials\"}\n", &q), -ATT_EINPUT);
     assert_int_equal(read_lists(HEAD LIST("3", "1", "-5", SETTING("2") "," SETTING("0")), &q),
                      -ATT_EINPUT);
     assert_non_null(strstr(error.text, "the list of task 3 in lists.jsonl is malformed"));
