@@ -53,7 +53,7 @@ if [ $fabric = yes ]; then
     what=(--size-list "16K,64K" -t 2 --channels 1,2,4 --chunks 8K,32K --batch 2 --again 5 --front 4 --front-samples 20)
     gemm=(--gemm 64,64,64)
     name=(--prefix fabric-2 --device "host fabric")
-    collectives=allreduce,allgather
+    collectives=${COLLECTIVES:-allreduce,allgather}
 else
     export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=32
     # As attune run sets it: nothing is connected in the middle of a measurement.
