@@ -203,12 +203,10 @@ train() {
 }
 
 sweep() {
-    local words table=$scratch/setting
+    local words
     [ $dry = no ] || { echo "sweep needs GPUs" >&2; exit 2; }
-    python3 -c 'import struct, sys
-sys.stdout.buffer.write(struct.pack("<IIbbbbHHII", 2, 136, -1, -1, -1, 0, 0, 0, 0, 0).ljust(136, b"\0"))' >"$table"
     program sweep "$steps"
-    (surroundings sweep && export ATTUNE_BENCH_SETTING=$table NCCL_TUNER_PLUGIN=$ATTUNE_BUILD/lib/libattune-bench-tuner.so &&
+    (surroundings sweep && export ATTUNE_BENCH_SETTING=$scratch/setting NCCL_TUNER_PLUGIN=$ATTUNE_BUILD/lib/libattune-bench-tuner.so &&
         exec timeout -k 10 "$limit" "${words[@]}") 2>"$out/failed.log" | tee "$out/sweep.txt"
     [ "${PIPESTATUS[0]}" = 0 ] || { tail -n 15 "$out/failed.log" >&2; exit 1; }
     rm -f "$out/failed.log"

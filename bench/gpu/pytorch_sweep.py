@@ -4,8 +4,8 @@ that launches which differ hide nothing.
     torchrun ... pytorch_sweep.py 'ddp25=ddp --bucket-mb 25' 'fsdp=fsdp --width 2560'
 
 The arguments are those of pytorch_cases.py. libattune-bench-tuner.so has to be loaded as NCCL's tuner
-plugin; it reads the setting from the file that ATTUNE_BENCH_SETTING names. Prints a line a case, the
-median step of NCCL's choice and without communication (DDP), then the speed of each setting.
+plugin; it reads the setting from the file that ATTUNE_BENCH_SETTING names, which rank 0 makes. Prints
+for each case the median step with NCCL's choice, then the speed of each setting.
 """
 import mmap
 import os
@@ -21,7 +21,7 @@ from pytorch_cases import cases_of, forget
 from transformer import finish, start, tokens
 
 BLOCKS, EACH, WARM = 4, 8, 6  # turns of a setting, steps a turn, steps before the first
-TABLE = 136                   # att_bench_setting_table_t: abi, size, setting, ...
+ABI, SIZE = 2, 136            # att_bench_setting_table_t (src/cli/bench_setting.h)
 TREE, RING, LL128, SIMPLE = 0, 1, 1, 2
 SETTINGS = {"NCCL's choice": (-1, -1, 0)}
 SETTINGS |= {f"ring/simple {n}": (RING, SIMPLE, n) for n in (32, 30, 24, 16, 12, 8, 4)}
@@ -29,17 +29,21 @@ SETTINGS |= {f"ring/ll128 {n}": (RING, LL128, n) for n in (24, 16, 12, 8)}
 SETTINGS |= {f"tree/simple {n}": (TREE, SIMPLE, n) for n in (24, 16)}  # a collective without tree keeps
 
 
+def setting_bytes(algorithm, protocol, channels):
+    return struct.pack("<bbbbHHII", algorithm, protocol, -1, 0, channels, 0, 0, 0)
+
+
 class Table:
     def __init__(self, path):
         with open(path, "r+b") as file:
-            self.memory = mmap.mmap(file.fileno(), TABLE)
+            self.memory = mmap.mmap(file.fileno(), SIZE)
         self.group = dist.new_group(backend="gloo")  # a barrier on NCCL would itself be decided
 
     def put(self, algorithm, protocol, channels):
         torch.cuda.synchronize()
         dist.barrier(self.group)
         if dist.get_rank() == 0:
-            self.memory[8:24] = struct.pack("<bbbbHHII", algorithm, protocol, -1, 0, channels, 0, 0, 0)
+            self.memory[8:24] = setting_bytes(algorithm, protocol, channels)
         dist.barrier(self.group)
 
 
@@ -70,8 +74,12 @@ def sweep(name, step, batch, table):
 
 def main():
     cases = cases_of(sys.argv[1:])
+    path = os.environ["ATTUNE_BENCH_SETTING"]
+    if os.environ["RANK"] == "0":  # before any rank can have a communicator: all meet in start
+        with open(path, "wb") as file:
+            file.write((struct.pack("<II", ABI, SIZE) + setting_bytes(-1, -1, 0)).ljust(SIZE, b"\0"))
     device = start(cases[0][2])
-    table = Table(os.environ["ATTUNE_BENCH_SETTING"])
+    table = Table(path)
     for name, module, options in cases:
         sweep(name, module.step_of(options, device), tokens(options, 0, device), table)
         forget()
