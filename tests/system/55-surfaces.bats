@@ -179,16 +179,17 @@ END
 }
 
 @test "record: out of time while the front is settled, it goes on; fewer samples are enough then" {
-    front=(record allreduce --size-list 16K -t 2 --channels 1,2 --chunks 4K,16K --repeats 2 --again 5 --again-share 1 --batch 1)
-    surface=recorded-allreduce-16k.json.gz
+    # Long enough that not even a front of one setting, all others being three times slower, is settled in time.
+    front=(record allreduce --size-list 4M -t 2 --channels 1,2 --chunks 4K,16K --repeats 2 --again 5 --again-share 1 --batch 1)
+    surface=recorded-allreduce-4m.json.gz
     run timeout 60 attune "${front[@]}" --front 100 --front-samples 10000 --budget 2
     expect_status 10
     zcat $surface | jq -e '.metadata.state == "partial"'
-    there=$(wc -l <recorded-allreduce-16k.partial.jsonl)
+    there=$(wc -l <recorded-allreduce-4m.partial.jsonl)
     run timeout 60 attune "${front[@]}" --front 100 --front-samples 10000 --budget 2
     expect_status 10
     expect_output "goes on after $((there - 1)) samples"
-    [ "$(wc -l <recorded-allreduce-16k.partial.jsonl)" -gt "$there" ] || fail "nothing was added"
+    [ "$(wc -l <recorded-allreduce-4m.partial.jsonl)" -gt "$there" ] || fail "nothing was added"
     run timeout 60 attune "${front[@]}" --front 3 --front-samples 12
     expect_status 0
     expect_output ' complete$'
