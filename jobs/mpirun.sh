@@ -22,7 +22,7 @@ export ATTUNE_RUN_DIR=${ATTUNE_RUN_DIR:-$PWD/attune-$ATTUNE_RUN_ID}
 mkdir -p "$ATTUNE_RUN_DIR" || exit
 pass=()
 for variable in ATTUNE_RUN_ID ATTUNE_RUN_DIR ATTUNE_SHM_DIR ATTUNE_LOG NCCL_TUNER_PLUGIN \
-    NCCL_PROFILER_PLUGIN NCCL_RUNTIME_CONNECT LD_LIBRARY_PATH; do
+    NCCL_PROFILER_PLUGIN NCCL_RUNTIME_CONNECT LD_PRELOAD LD_LIBRARY_PATH; do
     [ -z "${!variable+set}" ] || pass+=(-x "$variable")
 done
 mpirun --host "$hosts" --map-by ppr:1:node --bind-to none "${pass[@]}" \

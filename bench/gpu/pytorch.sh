@@ -143,9 +143,9 @@ launch() {
     case $2 in
     none) ;;
     idle) how=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook" ATTUNE_RUN_ID="idle-$$") ;;
-    observe) how=(attune run --quiet --preload on --observe --run-dir "$folder" --) ;;
-    tuned) how=(attune run --quiet --preload on --run-dir "$folder" --) ;;
-    reproducible) how=(attune run --quiet --preload on --reproducible --run-dir "$folder" --) ;;
+    observe) how=(attune run --quiet --observe --run-dir "$folder" --) ;;
+    tuned) how=(attune run --quiet --run-dir "$folder" --) ;;
+    reproducible) how=(attune run --quiet --reproducible --run-dir "$folder" --) ;;
     esac
     local status=0
     (surroundings "$1" && exec timeout -k 10 "$each" "${how[@]}" "${words[@]}") \

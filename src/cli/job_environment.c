@@ -120,7 +120,15 @@ static int set_preload(const att_places_t *places, const att_config_t *config, a
     const char *before = getenv("LD_PRELOAD");
     if (!att_job_environment_preloads(config))
         return ATT_OK;
-    if (strpbrk(places->hook, " :") != NULL)
+    bool nameable = strpbrk(places->hook, " :") == NULL;
+    if (!nameable && strcmp(config->preload, "auto") == 0 && config->variants[0] == '\0') {
+        att_log(ATT_LOG_WARN,
+                "%s: a path with a blank or colon cannot be preloaded: the job is searched with "
+                "--no-graphs alone, when it captures no CUDA graphs",
+                places->hook);
+        return ATT_OK;
+    }
+    if (!nameable)
         return att_fail(error, ATT_EUSAGE,
                         "--preload: %.200s: a path with a blank or colon cannot be preloaded",
                         places->hook);
@@ -133,7 +141,8 @@ static int set_preload(const att_places_t *places, const att_config_t *config, a
 
 bool att_job_environment_preloads(const att_config_t *config)
 {
-    return strcmp(config->preload, "on") == 0 || config->variants[0] != '\0';
+    bool needed = config->graphs || config->variants[0] != '\0';
+    return strcmp(config->preload, "on") == 0 || (needed && strcmp(config->preload, "auto") == 0);
 }
 
 /* NCCL reads these once a process unless told not to, and reads them from the hook when it is its

@@ -221,8 +221,7 @@ int att_chain_profiler_init(void **context, const att_profiler_start_t *start)
     link_t *link = other.abi != 0 ? take_link(start) : NULL;
     pthread_mutex_unlock(&lock);
     if (other.abi == 0) {
-        *context = att_profiler_init(start->comm_id, start->mask, start->ranks, start->rank,
-                                     start->logger, start->abi);
+        *context = att_profiler_init(start, start->mask);
         return ATT_NCCL_SUCCESS;
     }
     *context = link;
@@ -233,8 +232,7 @@ int att_chain_profiler_init(void **context, const att_profiler_start_t *start)
         att_log(ATT_LOG_WARN, "profiler %s failed to start: it gets no events of this communicator",
                 other.v6->name);
     }
-    link->ours = att_profiler_init(start->comm_id, &link->masks->own, start->ranks, start->rank,
-                                   start->logger, start->abi);
+    link->ours = att_profiler_init(start, &link->masks->own);
     atomic_store(&link->open, true);
     sync_masks(link->masks);
     return ATT_NCCL_SUCCESS;

@@ -1,12 +1,12 @@
 /*
  * chain profiler: the profiler that NCCL would have loaded without attune (ATTUNE_CHAIN_PROFILER,
- * to which attune run moves the user's NCCL_PROFILER_PLUGIN; unset: libnccl-profiler.so; where there
- * is no such file, since NCCL 2.28.3 the net plugin's library). It gets every event that it asked
- * for, with its own handles as parents, beside attune's half.
+ * to which attune run moves the user's NCCL_PROFILER_PLUGIN; unset: libnccl-profiler.so; where
+ * there is no such file, since NCCL 2.28.3 the net plugin's library). It gets every event that it
+ * asked for, with its own handles as parents, beside attune's half.
  *
- * Its ABI is the newest that both it and NCCL know, from 4 on: an older one gets the events that its
- * ABI has, as NCCL wraps it. Each half has an event mask of its own; NCCL's is both. NCCL gets a
- * ticket for an event that both may have a handle for: a value that names an entry of a ring,
+ * Its ABI is the newest that both it and NCCL know, from 4 on: an older one gets the events that
+ * its ABI has, as NCCL wraps it. Each half has an event mask of its own; NCCL's is both. NCCL gets
+ * a ticket for an event that both may have a handle for: a value that names an entry of a ring,
  * recognised by its number, so that a late or repeated callback finds nothing instead of another
  * event. What hangs below an event whose entry is another one's by then is left out.
  *
@@ -15,20 +15,10 @@
 #ifndef ATT_HOOK_CHAIN_PROFILER_H
 #define ATT_HOOK_CHAIN_PROFILER_H
 
-#include "hook/abi/nccl.h"
+#include "hook/profiler.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
-
-/* What NCCL tells a profiler's init. */
-typedef struct att_profiler_start {
-    uint32_t abi;
-    uint64_t comm_id;
-    int *mask;
-    const char *comm_name;
-    int nodes, ranks, rank;
-    att_nccl_logger_fn logger;
-} att_profiler_start_t;
 
 /* One startEvent. The fields of the event that hold handles are changed for each half and put back.
  */

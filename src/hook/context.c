@@ -74,6 +74,7 @@ att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint
     context->rank = rank;
     context->profiler_abi = profiler_abi;
     context->has_profiler = profiler_abi != 0;
+    context->capture_told = profiler_abi == 0; /* only the preload makes these */
     if (context->variant)
         context->timer = NULL; /* its parent's */
     context->variant = false;
@@ -178,7 +179,7 @@ void att_context_leave_tuner(att_context_t *context)
     if (context->has_tuner) {
         context->has_tuner = false;
         atomic_store_explicit(&context->deciding, false, memory_order_relaxed);
-        att_context_begin_batch(context, NULL, false);
+        att_context_begin_batch(context, 0, false);
         if (context->timer != NULL && !context->variant)
             att_event_timer_collect(context->timer, &context->sink, true);
         att_context_flush(context);

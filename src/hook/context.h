@@ -42,7 +42,7 @@ typedef struct att_batch_entry {
 typedef struct att_batch {
     _Atomic uint64_t serial; /* one per batch, from 1 */
     _Atomic uint32_t colls;  /* Coll events that could not name their batch */
-    void *group;             /* parent of its CollApi events */
+    uint64_t group;          /* that its CollApi events lay in: the thread's count of them */
     uint32_t apis;           /* CollApi events */
     uint32_t decisions;
     uint32_t chunks; /* decisions that ask for a chunk */
@@ -81,13 +81,13 @@ typedef struct att_context {
     att_lane_gate_t gate;
     struct att_event_timer *timer; /* no profiler, but CUDA events; NULL: stamps, or no times */
     int8_t chosen_algorithm, chosen_protocol; /* with a timer: NCCL's own for the call in hand */
-    uint64_t groups; /* GroupApi events seen */
     uint64_t comm_id;
     uint32_t task_count;
     uint32_t ranks, rank;
     uint32_t profiler_abi;
     uint32_t process_index;
     bool has_profiler, has_tuner;
+    bool capture_told; /* before NCCL is called: hook/capture.h */
     bool variant; /* of another communicator, whose member it counts for; decides when told to */
     struct att_context *next_free;
 } att_context_t;
@@ -164,7 +164,7 @@ static inline bool att_context_decides(const att_context_t *context)
 void att_context_close_batch(att_context_t *context);
 
 /* Close the batch and begin the next one. */
-static inline void att_context_begin_batch(att_context_t *context, void *group, bool stamped)
+static inline void att_context_begin_batch(att_context_t *context, uint64_t group, bool stamped)
 {
     att_batch_t *batch = &context->batch;
     if (__builtin_expect(batch->decisions == 0 || batch->stamped, 0))

@@ -28,6 +28,14 @@ static bool load(att_event_driver_t *driver)
     return good;
 }
 
+bool att_event_driver_is_loaded(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL)
+        dlclose(library);
+    return library != NULL;
+}
+
 const att_event_driver_t *att_event_driver(void)
 {
     static att_event_driver_t kept;

@@ -24,6 +24,9 @@ enum { ATT_EVENT_NO_TIMING = 2 /* CU_EVENT_DISABLE_TIMING */ };
 /* NULL when no driver is loaded (yet), or lacks a function. */
 const att_event_driver_t *att_event_driver(void);
 
+/* Is a CUDA driver there at all? */
+bool att_event_driver_is_loaded(void);
+
 /* Is the stream recording into a CUDA graph? True also when the driver cannot tell. */
 bool att_event_capturing(const att_event_driver_t *driver, void *stream);
 

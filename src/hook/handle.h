@@ -10,11 +10,10 @@
 
 typedef enum att_handle_kind {
     ATT_HANDLE_NONE = 0,
-    ATT_HANDLE_GROUP = 1,  /* serial = the context's count of groups */
-    ATT_HANDLE_API = 2,    /* serial of the batch that the call belongs to */
-    ATT_HANDLE_COLL = 3,   /* the same, of a call that is being timed */
-    ATT_HANDLE_KERNEL = 4, /* the same, and the channel */
-    ATT_HANDLE_TICKET = 5  /* serial of a ticket: hook/chain_profiler.h */
+    ATT_HANDLE_API = 1,    /* serial of the batch that the call belongs to */
+    ATT_HANDLE_COLL = 2,   /* the same, of a call that is being timed */
+    ATT_HANDLE_KERNEL = 3, /* the same, and the channel */
+    ATT_HANDLE_TICKET = 4  /* serial of a ticket: hook/chain_profiler.h */
 } att_handle_kind_t;
 
 /* bits: kind 0-2, channel 3-10, context 11-22, serial 23-62 */

@@ -78,6 +78,22 @@ static const att_preload_copy_t *copy_in(void *handle)
     return NULL;
 }
 
+bool att_preload_copy_watch(const void *address, _Atomic int *mask)
+{
+    Dl_info owner, info;
+    if (dladdr(address, &owner) == 0)
+        return false;
+    for (int i = 0; i < COPIES; i++) {
+        att_preload_copy_t *copy = atomic_load_explicit(&copies[i], memory_order_acquire);
+        if (copy == NULL || dladdr(copy->functions[ATT_NCCL_CommInitRank], &info) == 0 ||
+            info.dli_fbase != owner.dli_fbase)
+            continue;
+        atomic_store_explicit(&copy->mask, mask, memory_order_release);
+        return true;
+    }
+    return false;
+}
+
 /* No lock is held over the loader's own: a library's constructor may call NCCL. */
 static const att_preload_copy_t *look_up(const void *caller)
 {

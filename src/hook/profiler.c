@@ -2,16 +2,23 @@
 #include "hook/profiler.h"
 
 #include "base/names.h"
+#include "hook/capture.h"
+#include "hook/chain_profiler.h"
 #include "hook/context.h"
 #include "hook/datatype.h"
 
-void *att_profiler_init(uint64_t comm_id, int *mask, int ranks, int rank, att_nccl_logger_fn logger,
-                        uint32_t abi)
+static __thread uint64_t groups; /* that NCCL has told this thread of */
+
+void *att_profiler_init(const att_profiler_start_t *start, int *mask)
 {
-    const att_hook_t *hook = att_hook_attach(logger);
-    if (hook == NULL || mask == NULL || ranks < 2 || rank < 0)
+    const att_hook_t *hook = att_hook_attach(start->logger);
+    if (hook == NULL || mask == NULL || start->ranks < 2 || start->rank < 0)
         return NULL;
-    return att_context_create(hook, comm_id, (uint32_t)ranks, (uint32_t)rank, mask, abi);
+    att_context_t *context = att_context_create(hook, start->comm_id, (uint32_t)start->ranks,
+                                                (uint32_t)start->rank, mask, start->abi);
+    if (context != NULL)
+        context->capture_told = att_capture_is_told(start->mask, context->mask);
+    return context;
 }
 
 void att_profiler_finalize(void *pointer)
@@ -20,32 +27,32 @@ void att_profiler_finalize(void *pointer)
         att_context_leave_profiler(pointer);
 }
 
-void *att_profiler_group(void *pointer)
+void att_profiler_group(void *pointer, bool captured)
 {
     att_context_t *context = pointer;
-    if (!att_context_decides(context))
-        return NULL;
-    return att_handle_pack(ATT_HANDLE_GROUP, context->index, ++context->groups, 0);
+    groups++; /* whoever it is told to: the calls of all its communicators are this thread's */
+    if (__builtin_expect(captured, 0) && att_context_decides(context))
+        att_capture_seen(context->sink.process, context->mask); /* replays of Send count, too */
 }
 
-void *att_profiler_coll_api(void *pointer, void *group, bool captured)
+void *att_profiler_coll_api(void *pointer, bool captured)
 {
     att_context_t *context = pointer;
     if (!att_context_decides(context))
         return NULL;
     att_batch_t *batch = &context->batch;
-    if (batch->decisions > 0 || batch->launched || group != batch->group || batch->apis == 0)
-        att_context_begin_batch(context, group,
-                                (att_context_mask(context) & ATT_EVENT_KERNEL_CH) != 0);
+    bool stamped = (att_context_mask(context) & ATT_STAMPS) != 0;
+    if (batch->decisions > 0 || batch->launched || groups != batch->group || batch->apis == 0)
+        att_context_begin_batch(context, groups, stamped);
     batch->apis++;
     /* NCCL refuses to mix captured and other calls in a group, so each call speaks for all. Never
      * carried over from a call before: ranks may see other ends of a batch without decisions. */
     batch->captured = captured;
-    if (__builtin_expect(captured, 0)) {
-        /* From now on without stamps, for good: see hook/tuner.c. */
-        atomic_store_explicit(&context->sink.process->capturing, 1, memory_order_relaxed);
-        atomic_fetch_and(context->mask, ~ATT_STAMPS);
-    }
+    if (__builtin_expect(captured, 0))
+        att_capture_seen(context->sink.process, context->mask);
+    /* Only Coll events name it. NCCL ends no event that has no handle: two calls less. */
+    if (!stamped && !att_chain_profiler_on())
+        return NULL;
     return att_handle_pack(ATT_HANDLE_API, context->index,
                            atomic_load_explicit(&batch->serial, memory_order_relaxed), 0);
 }

@@ -11,6 +11,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What NCCL tells a profiler's init. */
+typedef struct att_profiler_start {
+    uint32_t abi;
+    uint64_t comm_id;
+    int *mask; /* NCCL's own */
+    const char *comm_name;
+    int nodes, ranks, rank;
+    att_nccl_logger_fn logger;
+} att_profiler_start_t;
+
 /* One Coll event in NCCL's words. count: AllGather and Broadcast in bytes (a rank's), ReduceScatter
  * the received elements. */
 typedef struct att_coll_event {
@@ -24,13 +34,15 @@ typedef struct att_coll_event {
     uint32_t warps;
 } att_coll_event_t;
 
-/* *mask is NCCL's, set by the tuner's half; it must stay valid until finalize. */
-void *att_profiler_init(uint64_t comm_id, int *mask, int ranks, int rank, att_nccl_logger_fn logger,
-                        uint32_t abi);
+/* *mask is set by the tuner's half and must stay valid until finalize: NCCL's own, or the part of
+ * it that is the hook's where another profiler is chained. */
+void *att_profiler_init(const att_profiler_start_t *start, int *mask);
 void att_profiler_finalize(void *context);
 
-void *att_profiler_group(void *context);
-void *att_profiler_coll_api(void *context, void *group, bool captured);
+/* A GroupApi event has no handle: NCCL then spares itself the three calls that go on with it. A
+ * CollApi event has one while stamps are on. */
+void att_profiler_group(void *context, bool captured);
+void *att_profiler_coll_api(void *context, bool captured);
 /* The call that a Coll event is about (parent: handle of its CollApi event), now owned by the
  * caller, or NULL: nothing is to be timed. Then att_profiler_coll, which gives it up and returns
  * the handle. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/protocol.h"
+#include "hook/capture.h"
 #include "hook/context.h"
 #include "hook/preload.h"
 
@@ -23,11 +24,18 @@ int att_tuner_init_idle(void **out, att_nccl_logger_fn logger, const char *why)
     return ATT_NCCL_SUCCESS;
 }
 
-/* The user may say that the job has no CUDA graphs (attune run --no-graphs). */
-static bool may_capture(void)
+/* A warning where somebody is there to tune. */
+static void say_untold(const att_context_t *context, att_nccl_logger_fn logger)
 {
-    const char *graphs = getenv("ATTUNE_GRAPHS");
-    return graphs == NULL || (strcmp(graphs, "no") != 0 && strcmp(graphs, "0") != 0);
+    static att_log_site_t site;
+    static const char why[] = "it is not known before a call whether it goes into a CUDA graph, as "
+                              "NCCL's calls do not pass through the preload; attune run "
+                              "--no-graphs says that none do";
+    if (context->rank == 0 && atomic_load(&context->memory->header.agent_tuning) != 0)
+        att_log_limited(&site, ATT_LOG_WARN, "no call is timed, so nothing is searched: %s", why);
+    else
+        att_hook_say(logger, "communicator %#llx is not searched: %s",
+                     (unsigned long long)context->comm_id, why);
 }
 
 int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
@@ -55,7 +63,7 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     }
     /* A trial must not go into a graph, and there stamps would cost a host node at every launch. */
     if (context->profiler_abi != 0 && context->profiler_abi < ATT_PROFILER_WITH_CALLS &&
-        may_capture()) {
+        !att_capture_is_excluded()) {
         att_hook_say(logger,
                      "communicator %#llx is not tuned: NCCL before 2.28.3 does not tell which "
                      "calls go into a CUDA graph; --no-graphs says that none do",
@@ -72,6 +80,8 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     /* Always on: whether a call is captured must be known for every call, on every rank alike. */
     if (context->profiler_abi >= ATT_PROFILER_WITH_CALLS)
         atomic_fetch_or(context->mask, ATT_EVENT_COLL_API);
+    if (!context->capture_told)
+        say_untold(context, logger);
     att_preload_created(context, logger);
     *out = context;
     return ATT_NCCL_SUCCESS;
@@ -126,13 +136,14 @@ static __attribute__((noinline)) att_lane_t *find_lane_slowly(att_context_t *con
     return att_context_add_task(context, key, bytes, cost_us, att_preload_thread.variants);
 }
 
-/* The agent wishes for stamps: may it have them? A process that captures CUDA graphs gets none:
- * there KernelCh events would put a host node into every graph. A full ring means that nobody
- * reads: an agent that died with its wish standing must not cost the job anything. */
+/* The agent wishes for stamps: may it have them? None may get into a CUDA graph (hook/capture.h). A
+ * full ring means that nobody reads: an agent that died with its wish standing must not cost the
+ * job anything. */
 static __attribute__((noinline)) bool want_stamps(const att_context_t *context)
 {
     const att_ring_t *ring = context->sink.ring;
-    return atomic_load_explicit(&context->sink.process->capturing, memory_order_relaxed) == 0 &&
+    return context->capture_told &&
+           atomic_load_explicit(&context->sink.process->capturing, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&ring->head, memory_order_relaxed) -
                    atomic_load_explicit(&ring->tail, memory_order_relaxed) <
                ATT_RING;
@@ -141,7 +152,7 @@ static __attribute__((noinline)) bool want_stamps(const att_context_t *context)
 static __attribute__((noinline)) void switch_stamps(att_context_t *context, bool on)
 {
     if (on)
-        atomic_fetch_or(context->mask, ATT_STAMPS);
+        att_capture_stamps_on(context);
     else
         atomic_fetch_and(context->mask, ~ATT_STAMPS);
     /* Without CollApi events (no NCCL; a host library may lack them) nothing else may end this
@@ -280,7 +291,7 @@ static void begin_untold(att_context_t *context, const float *table, int algorit
 {
     const att_preload_thread_t *me = &att_preload_thread;
     if (me->call != NULL && context->batch.decisions > 0)
-        att_context_begin_batch(context, NULL, false);
+        att_context_begin_batch(context, 0, false);
     context->batch.captured = me->captured;
     context->batch.stamped = false;
     if (me->captured)
@@ -302,7 +313,7 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     bool stamps_on = (att_context_mask(context) & ATT_STAMPS) == ATT_STAMPS;
     if (batch->launched || atomic_load_explicit(&batch->serial, memory_order_relaxed) == 0 ||
         atomic_load_explicit(&batch->colls, memory_order_relaxed) != 0)
-        att_context_begin_batch(context, NULL, stamps_on);
+        att_context_begin_batch(context, 0, stamps_on);
     if (__builtin_expect(context->timer != NULL, 0))
         begin_untold(context, table, algorithms, protocols);
     bool stamps_wanted =

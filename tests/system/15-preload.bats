@@ -25,10 +25,10 @@ small_run() {
     expect_status 0
 }
 
-@test "off and auto: a plugin alone" {
-    for when in off auto; do
+@test "off and --no-graphs: a plugin alone" {
+    for options in '--preload off' --no-graphs; do
         rm -rf out
-        small_run --preload $when
+        small_run $options
         reject_output '^# preload:'
         run jq -e '.coverage | .called == 0 and .decisions > 0' out/tasks.json
         expect_status 0
@@ -40,14 +40,17 @@ small_run() {
 @test "it stands before what the user preloads, and not twice" {
     needs_plain_hook
     attune_with_fake
-    cp "$ATTUNE_BUILD/lib/libattune-nccl.so" tree/lib/
     library=$(ldconfig -p | awk '/libz.so.1 / { print $NF; exit }')
     LD_PRELOAD=$library run --separate-stderr attune run --preload on -- env
     expect_output "^LD_PRELOAD=$PWD/tree/lib/libattune-nccl.so:$library$"
     LD_PRELOAD=$PWD/tree/lib/libattune-nccl.so run --separate-stderr attune run --preload on -- env
     expect_output "^LD_PRELOAD=$PWD/tree/lib/libattune-nccl.so$"
     run --separate-stderr attune run -- env
-    reject_output '^LD_PRELOAD='
+    expect_output "^LD_PRELOAD=$PWD/tree/lib/libattune-nccl.so$"
+    for options in '--preload off' --no-graphs; do
+        run --separate-stderr attune run $options -- env
+        reject_output '^LD_PRELOAD='
+    done
 }
 
 @test "programs without NCCL do not notice it" {

@@ -36,6 +36,7 @@ shell_parts() {
     expect_output '^# Slurm 22\.05\.8; attuned is built with Open MPI 4\.1\.4 and started by srun --mpi=pmix$'
     expect_output '^export SLURM_PMIX_FENCE=ring$'
     expect_output '^export NCCL_TUNER_PLUGIN=.*/libattune-nccl\.so$'
+    expect_output '^export LD_PRELOAD=.*/libattune-nccl\.so\$\{LD_PRELOAD:\+:\$LD_PRELOAD\}$'
     shell_parts
     [[ " ${attune_sidecar[*]} " == *" --overlap -K -N "* ]]
     [[ " ${attune_sidecar[*]} " == *" --gres=none --mem=0 --cpu-bind=none --mpi=pmix " ]]

@@ -6,7 +6,7 @@
 attune_with_fake() {
     mkdir -p tree/bin tree/lib
     cp "$ATTUNE_BUILD/bin/attune" "$ATTUNE_ROOT/tests/system/fake/attuned" tree/bin/
-    : >tree/lib/libattune-nccl.so
+    cp "$ATTUNE_BUILD/lib/libattune-nccl.so" tree/lib/
     [ ! -d "$ATTUNE_BUILD/lib/attune" ] || ln -sfn "$ATTUNE_BUILD/lib/attune" tree/lib/attune
     [ -e tree/lib/attune/libattune-strategy-coordinate_descent.so ] ||
         export ATTUNE_OBSERVE=yes # no strategy is looked up then
@@ -36,6 +36,5 @@ model_run() {
 
 # Programs without a sanitizer cannot take a library with one.
 needs_plain_hook() {
-    ! nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" | grep -Eq '__(asan|tsan)_init' ||
-        skip 'the hook is built with a sanitizer'
+    ! hook_is_sanitized || skip 'the hook is built with a sanitizer'
 }

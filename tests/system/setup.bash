@@ -14,6 +14,10 @@ ATTUNE_ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 ATTUNE_BUILD=${ATTUNE_BUILD:-$ATTUNE_ROOT/build/release}
 export ATTUNE_ROOT ATTUNE_BUILD
 
+hook_is_sanitized() {
+    nm -D "$ATTUNE_BUILD/lib/libattune-nccl.so" 2>/dev/null | grep -Eq '__(asan|tsan)_init'
+}
+
 attune_setup() {
     if [ ! -x "$ATTUNE_BUILD/bin/attune" ]; then
         echo "$ATTUNE_BUILD/bin/attune is not built (ATTUNE_BUILD names the build folder)" >&2
@@ -37,6 +41,8 @@ attune_setup() {
     # For builds with sanitizers; others do not look at these. Leaks are the unit tests' matter: a
     # sidecar that ends early leaves behind what Open MPI allocated, in modules that are unloaded.
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+    # A sanitized library cannot stand before a plain program: only where an option asks for it.
+    ! hook_is_sanitized || export ATTUNE_GRAPHS=no
     cd "$CASE_DIR"
 }
 

@@ -41,10 +41,10 @@ static int start_own(void *context, void **handle, void *descriptor)
     *handle = NULL;
     switch (event->type) {
     case ATT_EVENT_GROUP_API:
-        *handle = att_profiler_group(context);
+        att_profiler_group(context, event->group_api.captured);
         break;
     case ATT_EVENT_COLL_API:
-        *handle = att_profiler_coll_api(context, event->parent, event->coll_api.captured);
+        *handle = att_profiler_coll_api(context, event->coll_api.captured);
         break;
     case ATT_EVENT_COLL:
         *handle = start_coll(context, event);

@@ -86,6 +86,8 @@ static void a_name_that_leads_to_the_hook_is_kept(void **state)
     assert_string_equal(getenv("NCCL_TUNER_PLUGIN"), "/x/libattune-nccl.so");
 }
 
+static const char *graphs = "yes";
+
 static void apply_preload(const char *when, const char *hook, int expected)
 {
     att_places_t places;
@@ -96,6 +98,7 @@ static void apply_preload(const char *when, const char *hook, int expected)
     snprintf(places.hook, sizeof places.hook, "%s", hook);
     assert_int_equal(att_config_init(&config, &e), ATT_OK);
     assert_int_equal(att_config_set(&config, "preload", when, "x", &e), ATT_OK);
+    assert_int_equal(att_config_set(&config, "graphs", graphs, "x", &e), ATT_OK);
     assert_int_equal(att_job_environment_set(&places, &config, &folder, &e), expected);
     att_config_free(&config);
 }
@@ -104,8 +107,14 @@ static void preload_is_asked_for(void **state)
 {
     unsetenv("LD_PRELOAD");
     apply_preload("off", "/x/h.so", ATT_OK);
+    graphs = "no";
     apply_preload("auto", "/x/h.so", ATT_OK);
+    graphs = "yes";
+    apply_preload("auto", "/a folder/h.so", ATT_OK); /* warned */
     assert_null(getenv("LD_PRELOAD"));
+    apply_preload("auto", "/x/h.so", ATT_OK);
+    assert_string_equal(getenv("LD_PRELOAD"), "/x/h.so");
+    unsetenv("LD_PRELOAD");
     apply_preload("on", "/x/h.so", ATT_OK);
     assert_string_equal(getenv("LD_PRELOAD"), "/x/h.so");
     setenv("LD_PRELOAD", "/a.so /b.so", 1);

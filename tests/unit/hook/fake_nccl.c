@@ -143,6 +143,7 @@ void fake_destroy(fake_comm_t *comm)
 void fake_begin(fake_comm_t *comm)
 {
     att_event_v5_t event = {.type = ATT_EVENT_GROUP_API};
+    event.group_api.captured = comm->captured;
     comm->op_count = 0;
     comm->group = NULL;
     if (!comm->no_api && load_mask() != 0)

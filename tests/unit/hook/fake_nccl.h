@@ -63,6 +63,7 @@ typedef struct fake_comm {
     int algorithms;              /* rows of the table */
     bool no_api;                 /* no GroupApi and CollApi events, as a simple library */
     bool aggregate;              /* ask once for all ops of a group */
+    bool captured;               /* its GroupApi events say so */
     uint64_t clock;              /* "GPU" time of the next start */
     int result;                  /* of the last getCollInfo */
 } fake_comm_t;

@@ -6,6 +6,7 @@
 
 /* Read and set by the test. */
 API int stub_records, stub_created, stub_waits, stub_capturing, stub_not_ready;
+API int stub_capturing_answer; /* of cuStreamIsCapturing */
 
 typedef struct event {
     unsigned us;
@@ -65,7 +66,7 @@ API int cuStreamIsCapturing(void *stream, int *status);
 int cuStreamIsCapturing(void *stream, int *status)
 {
     *status = stub_capturing;
-    return 0;
+    return stub_capturing_answer;
 }
 
 API int cuCtxGetDevice(int *device);

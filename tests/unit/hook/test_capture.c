@@ -1,0 +1,277 @@
+/* Stamps and CUDA graphs: no call that is captured may carry stamps, whoever makes it and whenever
+ * the hook learns of it. */
+#include "fake_nccl.h"
+#include "hook/capture.h"
+#include "hook/preload_comm.h"
+#include "isolated.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define RANKS  2
+#define STAMPS (ATT_EVENT_COLL | ATT_EVENT_KERNEL_CH)
+
+static int *capturing, *answer;
+
+static void load_driver(void)
+{
+    void *cuda = dlopen(STUB_CUDA, RTLD_NOW | RTLD_LOCAL);
+    CHECK(cuda != NULL);
+    capturing = dlsym(cuda, "stub_capturing");
+    answer = dlsym(cuda, "stub_capturing_answer");
+    CHECK(capturing != NULL && answer != NULL);
+}
+
+static att_segment_process_t *process(void)
+{
+    return att_hook_attached()->process;
+}
+
+/* ---- NCCL's calls do not pass through the preload ---- */
+
+static void calls_alone(int stamps)
+{
+    for (int abi = 5; abi <= 6; abi++) {
+        fake_comm_t comm;
+        fake_init(&comm, &fake_linked, abi, 0xabc + (uint64_t)abi, 2, 0);
+        atomic_store(&process()->timing, 1);
+        for (int i = 0; i < 4; i++)
+            fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+        CHECK_EQUAL(fake_mask & STAMPS, stamps);
+        fake_destroy(&comm);
+        atomic_store(&process()->timing, 0);
+    }
+}
+
+ISOLATED(nothing_is_stamped_where_nobody_tells)
+{
+    load_driver();
+    calls_alone(0);
+    CHECK(strstr(fake_log_text, "is not searched: it is not known before a call") != NULL);
+}
+
+ISOLATED(stamped_on_the_users_word)
+{
+    load_driver();
+    setenv("ATTUNE_GRAPHS", "no", 1);
+    calls_alone(STAMPS);
+}
+
+ISOLATED(stamped_without_a_driver)
+{
+    calls_alone(STAMPS);
+}
+
+/* Settings are applied all the same. */
+ISOLATED(applied_where_nobody_tells)
+{
+    load_driver();
+    fake_comm_t comm;
+    fake_init(&comm, &fake_linked, 6, 0xabc, 2, 0);
+    fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    agent_memory();
+    att_setting_t setting = ATT_SETTING_KEEP;
+    setting.channels = 3;
+    agent_commit(agent_task(ATT_COLLECTIVE_ALL_REDUCE, 4096), 1, &setting, 1, 1);
+    fake_op_t op = fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    CHECK_EQUAL(op.channels, 3);
+    fake_destroy(&comm);
+}
+
+/* Point-to-point calls alone in a graph: their replays, too, set NCCL's two counts apart. */
+ISOLATED(a_captured_group_without_collectives)
+{
+    for (int abi = 5; abi <= 6; abi++) {
+        fake_comm_t comm;
+        fake_init(&comm, &fake_linked, abi, 0xabc + (uint64_t)abi, 2, 0);
+        atomic_store(&process()->timing, 1);
+        atomic_store(&process()->capturing, 0);
+        fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+        CHECK_EQUAL(fake_mask & STAMPS, STAMPS);
+        comm.captured = true;
+        fake_begin(&comm);
+        fake_end(&comm);
+        comm.captured = false;
+        CHECK_EQUAL(fake_mask & STAMPS, 0);
+        fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+        CHECK_EQUAL(fake_mask & STAMPS, 0);
+        CHECK_EQUAL(atomic_load(&process()->capturing), 1);
+        fake_destroy(&comm);
+        atomic_store(&process()->timing, 0);
+    }
+}
+
+/* ---- through the preload, on the host fabric ---- */
+
+typedef struct rank {
+    int rank;
+    att_nccl_id_t id;
+    void *comm;
+    void (*body)(struct rank *);
+} rank_t;
+
+static float buffers[RANKS][1024];
+static pthread_barrier_t meet;
+
+static void *run_rank(void *argument)
+{
+    rank_t *r = argument;
+    CHECK_EQUAL(ncclCommInitRank(&r->comm, RANKS, r->id, r->rank), 0);
+    r->body(r);
+    CHECK_EQUAL(ncclCommDestroy(r->comm), 0);
+    return NULL;
+}
+
+static void on_ranks(void (*body)(rank_t *))
+{
+    setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
+    setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
+    setenv("ATTUNE_FABRIC_SHM_DIR", getenv("ATTUNE_SHM_DIR"), 1);
+    void *nccl = dlopen(FABRIC, RTLD_NOW | RTLD_LOCAL);
+    CHECK(nccl != NULL);
+    int (*get_id)(att_nccl_id_t *) = (int (*)(att_nccl_id_t *))dlsym(nccl, "ncclGetUniqueId");
+    rank_t ranks[RANKS];
+    pthread_t threads[RANKS];
+    att_nccl_id_t id;
+    CHECK_EQUAL(get_id(&id), 0);
+    pthread_barrier_init(&meet, NULL, RANKS);
+    for (int r = 0; r < RANKS; r++) {
+        ranks[r] = (rank_t){.rank = r, .id = id, .body = body};
+        CHECK_EQUAL(pthread_create(&threads[r], NULL, run_rank, &ranks[r]), 0);
+    }
+    for (int r = 0; r < RANKS; r++)
+        CHECK_EQUAL(pthread_join(threads[r], NULL), 0);
+}
+
+static void reduce(rank_t *r)
+{
+    float *mine = buffers[r->rank];
+    CHECK_EQUAL(ncclAllReduce(mine, mine, 1024, 7, 0, r->comm, NULL), 0);
+}
+
+static int stamps(const rank_t *r)
+{
+    _Atomic int *mask = att_preload_comm_find(r->comm)->copy->mask;
+    CHECK(mask != NULL);
+    return atomic_load(mask) & STAMPS;
+}
+
+/* One rank's stream captures; the other rank's may see it at its next call. */
+static void set(const rank_t *r, int *what, int value)
+{
+    pthread_barrier_wait(&meet);
+    if (r->rank == 0)
+        *what = value;
+    pthread_barrier_wait(&meet);
+}
+
+static void stamped_calls(rank_t *r)
+{
+    if (r->rank == 0)
+        atomic_store(&process()->timing, 1);
+    pthread_barrier_wait(&meet);
+    for (int i = 0; i < 3; i++)
+        reduce(r);
+    pthread_barrier_wait(&meet);
+    CHECK_EQUAL(stamps(r), STAMPS);
+}
+
+/* The very first captured call is looked at before NCCL reads its mask. */
+static void captured_calls(rank_t *r)
+{
+    stamped_calls(r);
+    set(r, capturing, 1);
+    for (int i = 0; i < 3; i++)
+        reduce(r);
+    pthread_barrier_wait(&meet);
+    CHECK_EQUAL(stamps(r), 0);
+    CHECK_EQUAL(atomic_load(&process()->capturing), 1);
+    set(r, capturing, 0);
+    for (int i = 0; i < 3; i++)
+        reduce(r);
+    pthread_barrier_wait(&meet);
+    CHECK_EQUAL(stamps(r), 0); /* for good */
+}
+
+static uint32_t timed_of(void (*body)(rank_t *), uint32_t *calls)
+{
+    load_driver();
+    on_ranks(body);
+    agent_memory();
+    att_record_t record;
+    uint32_t timed = 0;
+    *calls = 0;
+    while (agent_record(&record)) {
+        if (record.untimed == ATT_UNTIMED_NO && record.call > *calls)
+            *calls = (uint32_t)record.call;
+        timed += record.untimed == ATT_UNTIMED_NO;
+    }
+    return timed;
+}
+
+ISOLATED(the_first_captured_call_carries_none)
+{
+    uint32_t last;
+    CHECK(timed_of(captured_calls, &last) > 0);
+    CHECK(last < 3);
+}
+
+static void captured_group(rank_t *r)
+{
+    stamped_calls(r);
+    set(r, capturing, 1);
+    CHECK_EQUAL(ncclGroupStart(), 0);
+    reduce(r);
+    CHECK_EQUAL(stamps(r), 0);
+    reduce(r);
+    CHECK_EQUAL(ncclGroupEnd(), 0);
+    pthread_barrier_wait(&meet);
+    set(r, capturing, 0);
+}
+
+ISOLATED(in_a_group_too)
+{
+    uint32_t last;
+    timed_of(captured_group, &last);
+    CHECK(last < 3);
+}
+
+/* The driver cannot say: this call goes without, the next one may have stamps again. */
+static void unknown_calls(rank_t *r)
+{
+    stamped_calls(r);
+    set(r, answer, 201);
+    reduce(r);
+    set(r, answer, 0);
+    CHECK_EQUAL(atomic_load(&process()->capturing), 0);
+    reduce(r);
+    reduce(r);
+    pthread_barrier_wait(&meet);
+    CHECK_EQUAL(stamps(r), STAMPS);
+}
+
+ISOLATED(where_the_driver_cannot_say)
+{
+    uint32_t last;
+    timed_of(unknown_calls, &last);
+    CHECK(last > 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_stamped_where_nobody_tells),
+        cmocka_unit_test(stamped_on_the_users_word),
+        cmocka_unit_test(stamped_without_a_driver),
+        cmocka_unit_test(applied_where_nobody_tells),
+        cmocka_unit_test(a_captured_group_without_collectives),
+        cmocka_unit_test(the_first_captured_call_carries_none),
+        cmocka_unit_test(in_a_group_too),
+        cmocka_unit_test(where_the_driver_cannot_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
