@@ -17,10 +17,11 @@
 # KINDS            of the five ("unhooked idle")
 # ATTUNE_NCCL_LIB  NCCL to run on (without --fabric); ATTUNE_BUILD the build folder (build/release)
 # LAUNCHES         of each kind (15); SIZES (8,64K,1M,64M); RANKS (4); TUNE_SECONDS (30)
-# AS               processes (default): a rank each, under MPS; threads of one process, whose launches of
-#                  kernels wait for one another: launches then differ by 10 % where messages are short
+# AS               processes (default): a rank each, under MPS, on processors of its own; threads of one
+#                  process, whose launches of kernels wait for one another: launches then differ by 10 %
+#                  where messages are short
 # ITERATIONS       timed calls of each size (500), ROUNDS times a launch (4). The median counts, of all rounds
-#                  but the first, in which a settled job is still being switched and timed.
+#                  but the first DROP (1), in which a settled job is still being switched and timed.
 # OUT              folder of the raw lines, launches.txt (build/launches)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -52,7 +53,7 @@ case ${AS:-processes} in
 threads) as=-t ;;
 processes)
     as=--procs
-    [ "${1:-}" = --fabric ] || start_mps "$scratch"
+    [ "${1:-}" = --fabric ] || { start_mps "$scratch" && as='--bind --procs'; }
     ;;
 *) echo "AS is processes or threads, not '$AS'" >&2 && exit 2 ;;
 esac
@@ -101,9 +102,9 @@ for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
     done
 done
 
-python3 - "$raw" "${kinds[@]}" <<'PYTHON'
+python3 - "$raw" "${DROP:-1}" "${kinds[@]}" <<'PYTHON'
 import collections, math, statistics, sys
-raw, kinds = sys.argv[1], sys.argv[2:]
+raw, drop, kinds = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 rounds = collections.defaultdict(list)
 for line in open(raw):
     if not line.startswith("#"):
@@ -111,7 +112,7 @@ for line in open(raw):
         rounds[int(size), kind, int(launch)].append(float(value))
 us = collections.defaultdict(dict)
 for (size, kind, launch), values in rounds.items():
-    us[size, kind][launch] = statistics.median(values[1:] or values)
+    us[size, kind][launch] = statistics.median(values[drop:] or values)
 print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} {'launches':>8}")
 for size in sorted({size for size, _ in us}):
     first = us[size, kinds[0]]

@@ -138,7 +138,9 @@ static int run_child(const att_bench_options_t *options, int argc, char **argv, 
     int rc = att_world_attach(world_descriptor, &world, &error);
     if (rc != 0)
         return complain(rc, &error);
-    if (setting_descriptor >= 0)
+    if (options->bind)
+        rc = att_bench_process_bind(process, options->processes, &error);
+    if (rc == 0 && setting_descriptor >= 0)
         rc = att_bench_setting_open(setting_descriptor, &setting, &error);
     if (rc == 0)
         rc = att_bench_job_open(&job, options, argc, argv, process, world, setting, &error);

@@ -31,6 +31,7 @@ enum {
     OPTION_BATCH,
     OPTION_SEED,
     OPTION_PLACE,
+    OPTION_BIND,
 };
 
 static const struct row {
@@ -60,6 +61,9 @@ static const struct row {
     {"nthreads", 't', "N", "threads a process (default 1)"},
     {"ngpus", 'g', "N", "ranks a thread, driven in one NCCL group (default 1)"},
     {"procs", OPTION_PROCS, "N", "processes, started by bench itself (default 1)"},
+    {"bind", OPTION_BIND, NULL,
+     "give each process of --procs processors of its own, an equal share of those allowed: "
+     "launches differ less"},
     {NULL, 0, NULL, "What the collective computes"},
     {"datatype", 'd', "TYPE",
      "float (default), half, bfloat16, double, int8, uint8, int32, uint32, int64, uint64"},
@@ -311,6 +315,9 @@ static int parse_option(att_bench_options_t *o, int code, const char *value, att
         return o->op >= 0 ? ATT_OK : bad(error, "-o", value, "sum, prod, min, max or avg");
     case 'r':
         return parse_int("-r", value, 0, ATT_WORLD_MAX_DRIVERS, &o->root, error);
+    case OPTION_BIND:
+        o->bind = true;
+        return ATT_OK;
     case OPTION_PLACE:
         return parse_place(o, value, error);
     case OPTION_GEMM:
@@ -402,6 +409,8 @@ static int check_together(const att_bench_options_t *o, att_error_t *error)
         return att_fail(error, ATT_EUSAGE,
                         "attune bench: --sweep and --setting exclude each "
                         "other");
+    if (o->bind && o->processes == 1)
+        return att_fail(error, ATT_EUSAGE, "attune bench: --bind goes with --procs");
     if (o->also != NULL && !o->sweep)
         return att_fail(error, ATT_EUSAGE, "attune bench: --also goes with --sweep");
     return ATT_OK;

@@ -42,6 +42,7 @@ typedef struct att_bench_options {
     bool sync_every;
     /* by whom */
     int processes, threads, ranks_per_thread;
+    bool bind; /* processes to processors */
     /* beside */
     bool gemm;
     bool gemm_type_given;

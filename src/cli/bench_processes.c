@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,24 @@ bool att_bench_process_self(int *process, int *world, int *setting)
 {
     const char *text = getenv(VARIABLE);
     return text != NULL && sscanf(text, "%d:%d:%d", process, world, setting) == 3;
+}
+
+int att_bench_process_bind(int process, int processes, att_error_t *error)
+{
+    cpu_set_t allowed, mine;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return att_fail_errno(error, "--bind: the processors of this process are not known");
+    int share = CPU_COUNT(&allowed) / processes;
+    if (share == 0)
+        return att_fail(error, ATT_EUNSUPPORTED, "--bind: %d processors for %d processes",
+                        CPU_COUNT(&allowed), processes);
+    CPU_ZERO(&mine);
+    for (int cpu = 0, at = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &allowed) && at++ / share == process)
+            CPU_SET(cpu, &mine);
+    return sched_setaffinity(0, sizeof mine, &mine) == 0
+               ? ATT_OK
+               : att_fail_errno(error, "--bind: process %d cannot be bound", process);
 }
 
 /* The words of this process's own command line: the words before "bench" included. */

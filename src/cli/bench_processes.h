@@ -19,4 +19,7 @@ int att_bench_processes_run(int count, struct att_world *world, struct att_bench
 /* In such a process: its number and the descriptors (setting -1: none). False elsewhere. */
 bool att_bench_process_self(int *process, int *world, int *setting);
 
+/* This process, one of `processes`, on its share of the processors that it may use. */
+int att_bench_process_bind(int process, int processes, att_error_t *error);
+
 #endif

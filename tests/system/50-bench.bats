@@ -52,6 +52,24 @@ field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
     expect_output '^# Out of bounds values : 0 OK$'
 }
 
+@test "processes on processors of their own" {
+    run --separate-stderr timeout 60 taskset -c 0 attune bench allreduce -b 4K -e 4K --procs 2 -n 2 --bind
+    expect_status 15
+    expect_one_line '--bind: 1 processors for 2 processes'
+    [ "$(nproc)" -ge 2 ] || skip 'one processor'
+    attune bench allreduce -b 4K -e 4K --procs 2 --bind --time 30 >/dev/null &
+    parent=$!
+    for ((i = 0; i < 100; i++)); do
+        children=$(pgrep -P $parent) && [ "$(wc -w <<<"$children")" -eq 2 ] &&
+            shares=$(for pid in $children; do sed -n 's/^Cpus_allowed_list:\s*//p' /proc/$pid/status; done) &&
+            [ "$(sort -u <<<"$shares" | wc -l)" -eq 2 ] && break
+        sleep 0.1
+    done
+    kill $parent
+    wait $parent || true
+    [ "$i" -lt 100 ] || fail "shares: $shares"
+}
+
 @test "processes with threads each" {
     run timeout 60 attune bench reduce -b 16K -e 16K --procs 2 -t 2 -r 3 -n 3
     expect_status 0
@@ -130,7 +148,7 @@ field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
 }
 
 @test "bad input: one line and status 2" {
-    for words in '--frob' '-b 5Q' 'alltoall' '-t 0' '--setting ring'; do
+    for words in '--frob' '--bind' '-b 5Q' 'alltoall' '-t 0' '--setting ring'; do
         run --separate-stderr attune bench $words
         expect_status 2
         expect_one_line '^attune bench: |^setting '
