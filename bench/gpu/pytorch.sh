@@ -10,6 +10,7 @@
 #   sweep       CASES with fixed settings that take turns within one launch: sweep.txt
 #   sockets     DDP, the wheel's own NCCL over sockets, each process a node of its own
 #   graph       DDP, forward and backward in a CUDA graph
+#   uneven      AllReduce, and all_gather of tensors of different sizes
 #   equal       DDP with --reproducible: the losses of its first 50 steps are those without attune, bit by bit
 #   nccl-tests  every collective, its data checked, NCCL's columns beside the tuned ones
 #   report      the tables, and PASSED or FAILED a line
@@ -85,6 +86,7 @@ example() {
     ddp4) echo "ddp --bucket-mb 4 $more" ;;
     graph) echo "ddp --graph $more" ;;
     fsdp) echo "fsdp --width 2560 $more" ;; # else the CPU holds it up
+    uneven) echo "../../bench/gpu/pytorch_uneven $more" ;;
     *) echo "CASES: no case is called '$1'" >&2 && return 1 ;;
     esac
 }
@@ -262,7 +264,7 @@ for one in $cases; do
 done
 case $step in
 check) check ;;
-ddp25 | ddp4 | fsdp | together | sockets | graph) need_parts && train "$step" $kinds ;;
+ddp25 | ddp4 | fsdp | together | sockets | graph | uneven) need_parts && train "$step" $kinds ;;
 equal) need_parts && launches=1 train equal none reproducible ;;
 nccl-tests) need_parts && nccl_tests ;;
 sweep) need_parts && sweep ;;

@@ -101,7 +101,7 @@ typedef struct att_segment_process {
     _Atomic uint32_t guarded; /* 1: the process holds the lock of this entry as long as it lives */
     _Alignas(64) _Atomic uint32_t timing; /* written by the agent: 1 = kernel stamps wanted */
     _Atomic uint32_t marks;               /* written by the agent: 1 = iteration marks wanted */
-    _Atomic uint32_t capturing;           /* a CUDA graph capture was seen: stamps stay off */
+    _Atomic uint32_t unstamped;           /* stamps stay off for good: hook/stamps.h */
     /* Coverage, counted by the hook. */
     _Alignas(64) _Atomic uint64_t decisions; /* getCollInfo callbacks that got a number */
     _Atomic uint64_t timed;                  /* records with a time */

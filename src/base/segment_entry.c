@@ -48,7 +48,7 @@ static uint32_t claim_again(att_segment_memory_t *memory)
             continue;
         att_segment_process_t *process = &memory->processes[i];
         atomic_store(&process->guarded, 0);
-        atomic_store(&process->capturing, 0);
+        atomic_store(&process->unstamped, 0);
         /* Counts and helper; what the agent wants of processes stays. */
         memset((void *)&process->decisions, 0,
                sizeof *process - offsetof(att_segment_process_t, decisions));

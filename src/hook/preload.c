@@ -3,7 +3,7 @@
 #include "hook/preload.h"
 
 #include "base/log.h"
-#include "hook/capture.h"
+#include "hook/stamps.h"
 #include "hook/event.h"
 #include "hook/event_time.h"
 #include "hook/preload_comm.h"
@@ -410,7 +410,7 @@ static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
         return;
     if (scope->entry == NULL)
         scope->entry = att_preload_comm_add(comm, scope->copy, NULL);
-    att_capture_before(scope->copy, call->stream);
+    att_stamps_before(scope->copy, call->stream);
     if (me->depth == 0)
         me->call = call;
     if (scope->entry != NULL && scope->entry->context != NULL &&

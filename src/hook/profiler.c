@@ -2,7 +2,7 @@
 #include "hook/profiler.h"
 
 #include "base/names.h"
-#include "hook/capture.h"
+#include "hook/stamps.h"
 #include "hook/chain_profiler.h"
 #include "hook/context.h"
 #include "hook/datatype.h"
@@ -16,8 +16,10 @@ void *att_profiler_init(const att_profiler_start_t *start, int *mask)
         return NULL;
     att_context_t *context = att_context_create(hook, start->comm_id, (uint32_t)start->ranks,
                                                 (uint32_t)start->rank, mask, start->abi);
-    if (context != NULL)
-        context->capture_told = att_capture_is_told(start->mask, context->mask);
+    if (context != NULL) {
+        context->stampable = att_stamps_possible(start->mask, context->mask);
+        context->gathers = att_stamps_gathers(start->abi);
+    }
     return context;
 }
 
@@ -32,7 +34,7 @@ void att_profiler_group(void *pointer, bool captured)
     att_context_t *context = pointer;
     groups++; /* whoever it is told to: the calls of all its communicators are this thread's */
     if (__builtin_expect(captured, 0) && att_context_decides(context))
-        att_capture_seen(context->sink.process, context->mask); /* replays of Send count, too */
+        att_stamps_end(context->sink.process, context->mask); /* replays of Send count, too */
 }
 
 void *att_profiler_coll_api(void *pointer, bool captured)
@@ -49,12 +51,19 @@ void *att_profiler_coll_api(void *pointer, bool captured)
      * carried over from a call before: ranks may see other ends of a batch without decisions. */
     batch->captured = captured;
     if (__builtin_expect(captured, 0))
-        att_capture_seen(context->sink.process, context->mask);
+        att_stamps_end(context->sink.process, context->mask);
     /* Only Coll events name it. NCCL ends no event that has no handle: two calls less. */
     if (!stamped && !att_chain_profiler_on())
         return NULL;
     return att_handle_pack(ATT_HANDLE_API, context->index,
                            atomic_load_explicit(&batch->serial, memory_order_relaxed), 0);
+}
+
+void att_profiler_broadcast(void *pointer, int root)
+{
+    att_context_t *context = pointer;
+    if (att_context_decides(context))
+        att_stamps_broadcast(context, root);
 }
 
 /* Message bytes as the tuner counts them (ncclFuncMaxSendRecvCount, src/include/enqueue.h). */

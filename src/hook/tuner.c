@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/protocol.h"
-#include "hook/capture.h"
+#include "hook/stamps.h"
 #include "hook/context.h"
 #include "hook/preload.h"
 
@@ -63,7 +63,7 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     }
     /* A trial must not go into a graph, and there stamps would cost a host node at every launch. */
     if (context->profiler_abi != 0 && context->profiler_abi < ATT_PROFILER_WITH_CALLS &&
-        !att_capture_is_excluded()) {
+        !att_stamps_graphs_excluded()) {
         att_hook_say(logger,
                      "communicator %#llx is not tuned: NCCL before 2.28.3 does not tell which "
                      "calls go into a CUDA graph; --no-graphs says that none do",
@@ -80,7 +80,7 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     /* Always on: whether a call is captured must be known for every call, on every rank alike. */
     if (context->profiler_abi >= ATT_PROFILER_WITH_CALLS)
         atomic_fetch_or(context->mask, ATT_EVENT_COLL_API);
-    if (!context->capture_told)
+    if (!context->stampable)
         say_untold(context, logger);
     att_preload_created(context, logger);
     *out = context;
@@ -136,14 +136,14 @@ static __attribute__((noinline)) att_lane_t *find_lane_slowly(att_context_t *con
     return att_context_add_task(context, key, bytes, cost_us, att_preload_thread.variants);
 }
 
-/* The agent wishes for stamps: may it have them? None may get into a CUDA graph (hook/capture.h). A
+/* The agent wishes for stamps: may it have them? None may get into a CUDA graph (hook/stamps.h). A
  * full ring means that nobody reads: an agent that died with its wish standing must not cost the
  * job anything. */
 static __attribute__((noinline)) bool want_stamps(const att_context_t *context)
 {
     const att_ring_t *ring = context->sink.ring;
-    return context->capture_told &&
-           atomic_load_explicit(&context->sink.process->capturing, memory_order_relaxed) == 0 &&
+    return context->stampable &&
+           atomic_load_explicit(&context->sink.process->unstamped, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&ring->head, memory_order_relaxed) -
                    atomic_load_explicit(&ring->tail, memory_order_relaxed) <
                ATT_RING;
@@ -152,7 +152,7 @@ static __attribute__((noinline)) bool want_stamps(const att_context_t *context)
 static __attribute__((noinline)) void switch_stamps(att_context_t *context, bool on)
 {
     if (on)
-        att_capture_stamps_on(context);
+        att_stamps_on(context);
     else
         atomic_fetch_and(context->mask, ~ATT_STAMPS);
     /* Without CollApi events (no NCCL; a host library may lack them) nothing else may end this
@@ -295,7 +295,7 @@ static void begin_untold(att_context_t *context, const float *table, int algorit
     context->batch.captured = me->captured;
     context->batch.stamped = false;
     if (me->captured)
-        atomic_store_explicit(&context->sink.process->capturing, 1, memory_order_relaxed);
+        atomic_store_explicit(&context->sink.process->unstamped, 1, memory_order_relaxed);
     note_choice(context, table, algorithms, protocols);
 }
 

@@ -45,6 +45,8 @@ static int start_own(void *context, void **handle, void *descriptor)
         break;
     case ATT_EVENT_COLL_API:
         *handle = att_profiler_coll_api(context, event->coll_api.captured);
+        if (event->coll_api.function != NULL && event->coll_api.function[0] == 'B')
+            att_profiler_broadcast(context, event->coll_api.root);
         break;
     case ATT_EVENT_COLL:
         *handle = start_coll(context, event);

@@ -202,7 +202,7 @@ static void a_killed_process_leaves_nothing_behind(void **state)
     att_segment_process_t *p = &memory->processes[killed];
     atomic_store(&p->decisions, 100);
     atomic_store(&p->helper, 1);
-    atomic_store(&p->capturing, 1);
+    atomic_store(&p->unstamped, 1);
     /* Two records, and one that it was writing when it was killed, with another one behind it. */
     att_ring_t *ring = &memory->rings[killed];
     att_record_t record = {.member = second};
@@ -229,7 +229,7 @@ static void a_killed_process_leaves_nothing_behind(void **state)
     assert_int_equal(att_segment_add_process(memory, "next"), killed);
     assert_int_equal(atomic_load(&p->state), ATT_ENTRY_LIVE);
     assert_int_equal(atomic_load(&p->timing), 1);
-    assert_int_equal(atomic_load(&p->helper) + atomic_load(&p->capturing), 0);
+    assert_int_equal(atomic_load(&p->helper) + atomic_load(&p->unstamped), 0);
     atomic_store(&p->decisions, 5);
     assert_true(att_ring_put(ring, &record));
     assert_int_equal(att_node_drain(node, ATT_RING, ignore_record, NULL), 1);

@@ -164,6 +164,7 @@ fake_op_t *fake_enqueue(fake_comm_t *comm, int collective, size_t count, bool ca
     event.coll_api.count = count;
     event.coll_api.datatype = op->datatype;
     event.coll_api.captured = captured;
+    event.coll_api.root = comm->root;
     if (!comm->no_api && op->mask != 0) {
         op->api = start_event(comm, &event);
         fake_stop(comm, op->api);

@@ -64,6 +64,7 @@ typedef struct fake_comm {
     bool no_api;                 /* no GroupApi and CollApi events, as a simple library */
     bool aggregate;              /* ask once for all ops of a group */
     bool captured;               /* its GroupApi events say so */
+    int root;                    /* of what is enqueued */
     uint64_t clock;              /* "GPU" time of the next start */
     int result;                  /* of the last getCollInfo */
 } fake_comm_t;

@@ -1,7 +1,7 @@
-/* Stamps and CUDA graphs: no call that is captured may carry stamps, whoever makes it and whenever
- * the hook learns of it. */
+/* When calls may be stamped: no call that is captured, whoever makes it and whenever the hook learns
+ * of it, and none after an AllGatherV. */
 #include "fake_nccl.h"
-#include "hook/capture.h"
+#include "hook/stamps.h"
 #include "hook/preload_comm.h"
 #include "isolated.h"
 
@@ -89,7 +89,7 @@ ISOLATED(a_captured_group_without_collectives)
         fake_comm_t comm;
         fake_init(&comm, &fake_linked, abi, 0xabc + (uint64_t)abi, 2, 0);
         atomic_store(&process()->timing, 1);
-        atomic_store(&process()->capturing, 0);
+        atomic_store(&process()->unstamped, 0);
         fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
         CHECK_EQUAL(fake_mask & STAMPS, STAMPS);
         comm.captured = true;
@@ -99,10 +99,65 @@ ISOLATED(a_captured_group_without_collectives)
         CHECK_EQUAL(fake_mask & STAMPS, 0);
         fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
         CHECK_EQUAL(fake_mask & STAMPS, 0);
-        CHECK_EQUAL(atomic_load(&process()->capturing), 1);
+        CHECK_EQUAL(atomic_load(&process()->unstamped), 1);
         fake_destroy(&comm);
         atomic_store(&process()->timing, 0);
     }
+}
+
+/* ---- AllGatherV ---- */
+
+static void broadcasts(fake_comm_t *comm, int calls, const int *roots)
+{
+    fake_begin(comm);
+    for (int i = 0; i < calls; i++) {
+        comm->root = roots[i];
+        fake_enqueue(comm, ATT_COLLECTIVE_BROADCAST, 1024, false);
+    }
+    CHECK_EQUAL(fake_prepare(comm), 0);
+    fake_end(comm);
+}
+
+static void stamps_after(int abi, const char *enabled, int calls, const int *roots, int stamps)
+{
+    fake_comm_t comm;
+    if (enabled != NULL)
+        setenv("NCCL_ALLGATHERV_ENABLE", enabled, 1);
+    else
+        unsetenv("NCCL_ALLGATHERV_ENABLE");
+    fake_init(&comm, &fake_linked, abi, 0xabc, 2, 0);
+    atomic_store(&process()->timing, 1);
+    atomic_store(&process()->unstamped, 0);
+    fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    CHECK_EQUAL(fake_mask & STAMPS, STAMPS);
+    broadcasts(&comm, calls, roots);
+    fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    CHECK_EQUAL(fake_mask & STAMPS, stamps);
+    atomic_store(&process()->timing, 0);
+    fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    fake_destroy(&comm);
+}
+
+ISOLATED(none_after_an_all_gather_v)
+{
+    static const int same[] = {1, 1, 1}, several[] = {0, 0, 1};
+    stamps_after(6, NULL, 3, same, STAMPS);
+    stamps_after(6, NULL, 3, several, 0);
+    stamps_after(6, "1", 3, several, 0);
+    stamps_after(6, "0", 3, several, STAMPS);
+    stamps_after(5, NULL, 3, several, STAMPS); /* NCCL 2.28 has none */
+}
+
+ISOLATED(roots_of_one_group_only)
+{
+    static const int first[] = {0}, second[] = {1};
+    fake_comm_t comm;
+    fake_init(&comm, &fake_linked, 6, 0xabc, 2, 0);
+    atomic_store(&process()->timing, 1);
+    broadcasts(&comm, 1, first);
+    broadcasts(&comm, 1, second);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), 0);
+    fake_destroy(&comm);
 }
 
 /* ---- through the preload, on the host fabric ---- */
@@ -189,7 +244,7 @@ static void captured_calls(rank_t *r)
         reduce(r);
     pthread_barrier_wait(&meet);
     CHECK_EQUAL(stamps(r), 0);
-    CHECK_EQUAL(atomic_load(&process()->capturing), 1);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), 1);
     set(r, capturing, 0);
     for (int i = 0; i < 3; i++)
         reduce(r);
@@ -247,7 +302,7 @@ static void unknown_calls(rank_t *r)
     set(r, answer, 201);
     reduce(r);
     set(r, answer, 0);
-    CHECK_EQUAL(atomic_load(&process()->capturing), 0);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), 0);
     reduce(r);
     reduce(r);
     pthread_barrier_wait(&meet);
@@ -269,6 +324,8 @@ int main(void)
         cmocka_unit_test(stamped_without_a_driver),
         cmocka_unit_test(applied_where_nobody_tells),
         cmocka_unit_test(a_captured_group_without_collectives),
+        cmocka_unit_test(none_after_an_all_gather_v),
+        cmocka_unit_test(roots_of_one_group_only),
         cmocka_unit_test(the_first_captured_call_carries_none),
         cmocka_unit_test(in_a_group_too),
         cmocka_unit_test(where_the_driver_cannot_say),
