@@ -28,6 +28,7 @@ END
 shell_parts() {
     unset attune_sidecar attune_step
     eval "$(attune slurm --shell)"
+    unset LD_PRELOAD
 }
 
 @test "22.05: the sidecar overlaps, asks for nothing, and the fence is a ring" {
@@ -114,6 +115,7 @@ shell_parts() {
 }
 
 @test "the companion's lines as printed: the application's status, and the sidecar is told to go" {
+    needs_plain_hook
     export SLURM_JOB_NUM_NODES=2 SLURM_JOB_ID=77
     # This srun runs what it is asked to, without the options.
     cat >there/srun <<'END'
