@@ -10,7 +10,9 @@
 #   bench/gpu/launches.sh [--fabric]
 #
 # ends with a line a size and kind: the median over launches, its ratio of speed to the first kind,
-# and a 95 % interval of the median of that ratio over neighbouring launches (order statistics).
+# and a 95 % interval of the median of that ratio over neighbouring launches (order statistics); and
+# what the host takes for a call, where it does not wait for the device (ITERATIONS below NCCL's
+# queue of 1024).
 #
 #   --fabric    on the host fabric instead of GPUs
 #
@@ -22,7 +24,7 @@
 #                  where messages are short
 # ITERATIONS       timed calls of each size (500), ROUNDS times a launch (4). The median counts, of all rounds
 #                  but the first DROP (1), in which a settled job is still being switched and timed.
-# OUT              folder of the raw lines, launches.txt (build/launches)
+# OUT              folder of the raw lines, launches.txt: us of a call, and of the host (build/launches)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export ATTUNE_BUILD=${ATTUNE_BUILD:-$root/build/release}
@@ -58,7 +60,7 @@ processes)
 *) echo "AS is processes or threads, not '$AS'" >&2 && exit 2 ;;
 esac
 calls=(attune bench allreduce --size-list "$sizes" $as "$ranks" -w 20 -c 0 --place out)
-bench=("${calls[@]}" -n "${ITERATIONS:-500}" --rounds "${ROUNDS:-4}")
+bench=("${calls[@]}" -J "$scratch/bench.json" -n "${ITERATIONS:-500}" --rounds "${ROUNDS:-4}")
 read -ra kinds <<<"${KINDS:-unhooked idle}"
 
 if [[ " ${kinds[*]} " == *" settled "* ]]; then
@@ -71,7 +73,7 @@ if [[ " ${kinds[*]} " == *" settled "* ]]; then
     fi
     cp "$scratch/tuned/summary.json" "$out/tuned.json"
 fi
-echo "# kind launch bytes us" >"$raw"
+echo "# kind launch bytes us host_us" >"$raw"
 for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
     order=("${kinds[@]}") # A B, B A, A B, ...: what comes second gains nothing from it
     [ $((i % 2)) = 1 ] || order=($(printf '%s\n' "${kinds[@]}" | tac))
@@ -98,7 +100,12 @@ for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
             tail -n 5 "$scratch/output" "$scratch/errors" >&2
             exit 1
         fi
-        awk -v kind="$kind" -v i="$i" '/^ +[0-9]/ { print kind, i, $1, $6 }' "$scratch/output" >>"$raw"
+        python3 - "$scratch/bench.json" "$kind" "$i" >>"$raw" <<'PYTHON' || exit 1
+import json, sys
+for row in json.load(open(sys.argv[1]))["results"]:
+    side = row["out_of_place"]
+    print(*sys.argv[2:], row["size"], f"{side['time']:.3f} {side['host']:.3f}")
+PYTHON
     done
 done
 
@@ -108,12 +115,15 @@ raw, drop, kinds = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 rounds = collections.defaultdict(list)
 for line in open(raw):
     if not line.startswith("#"):
-        kind, launch, size, value = line.split()
-        rounds[int(size), kind, int(launch)].append(float(value))
-us = collections.defaultdict(dict)
+        kind, launch, size, value, host = line.split()
+        rounds[int(size), kind, int(launch)].append((float(value), float(host)))
+us, host_us = collections.defaultdict(dict), collections.defaultdict(dict)
 for (size, kind, launch), values in rounds.items():
-    us[size, kind][launch] = statistics.median(values[drop:] or values)
-print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} {'launches':>8}")
+    values = values[drop:] or values
+    us[size, kind][launch] = statistics.median(value for value, _ in values)
+    host_us[size, kind][launch] = statistics.median(host for _, host in values)
+print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} {'launches':>8} "
+      f"{'host us':>8}")
 for size in sorted({size for size, _ in us}):
     first = us[size, kinds[0]]
     for kind in kinds:
@@ -125,5 +135,6 @@ for size in sorted({size for size, _ in us}):
         low, high = (ratios[k - 1], ratios[n - k]) if k > 0 else (float("nan"),) * 2
         speed = statistics.median(first.values()) / statistics.median(mine.values())
         print(f"{size:>10} {kind:>9} {statistics.median(mine.values()):>10.2f} {speed:>7.4f} "
-              f"{low:>8.4f}-{high:<8.4f} {n:>8}")
+              f"{low:>8.4f}-{high:<8.4f} {n:>8} "
+              f"{statistics.median(host_us[size, kind].values()):>8.3f}")
 PYTHON

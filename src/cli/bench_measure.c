@@ -1,6 +1,7 @@
 #include "cli/bench_measure.h"
 
 #include "base/bandwidth.h"
+#include "base/clock.h"
 
 #include <string.h>
 
@@ -51,11 +52,11 @@ static int checked_call(att_bench_driver_t *driver, const att_shape_t *shape, bo
 }
 
 static int timed_calls(att_bench_driver_t *driver, const att_shape_t *shape, bool in_place,
-                       double *mean_us, att_error_t *error)
+                       double *mean_us, double *host_us, att_error_t *error)
 {
     const att_bench_options_t *o = driver->job->options;
     int rc = ATT_OK;
-    uint64_t start = att_bench_driver_now(driver);
+    uint64_t start = att_bench_driver_now(driver), host_start = att_clock_ns();
     for (int i = 0; rc == 0 && i < o->iterations; i++) {
         att_bench_driver_compute(driver, o->compute_us);
         att_bench_step(driver);
@@ -63,6 +64,7 @@ static int timed_calls(att_bench_driver_t *driver, const att_shape_t *shape, boo
         if (rc == 0 && o->sync_every)
             rc = att_bench_driver_wait(driver, error);
     }
+    *host_us = (double)(att_clock_ns() - host_start) / 1000.0 / o->iterations;
     if (rc == 0)
         rc = att_bench_driver_wait(driver, error);
     uint64_t stop = att_bench_driver_now(driver);
@@ -74,7 +76,7 @@ static int timed_calls(att_bench_driver_t *driver, const att_shape_t *shape, boo
 }
 
 static int warm_and_time(att_bench_driver_t *driver, const att_shape_t *shape, bool in_place,
-                         double *mean_us, att_error_t *error)
+                         double *mean_us, double *host_us, att_error_t *error)
 {
     int rc = att_bench_driver_gemm(driver, true, error);
     for (int i = 0; rc == 0 && i < driver->job->options->warmup; i++)
@@ -84,7 +86,7 @@ static int warm_and_time(att_bench_driver_t *driver, const att_shape_t *shape, b
     if (rc == 0)
         rc = meet(driver, error);
     if (rc == 0)
-        rc = timed_calls(driver, shape, in_place, mean_us, error);
+        rc = timed_calls(driver, shape, in_place, mean_us, host_us, error);
     int off = att_bench_driver_gemm(driver, false, rc == 0 ? error : NULL);
     return rc != 0 ? rc : off;
 }
@@ -105,23 +107,26 @@ int att_bench_measure(att_bench_driver_t *driver, const att_shape_t *shape, bool
                       bool check, att_bench_side_t *side, att_error_t *error)
 {
     uint64_t wrong = 0;
-    double mine = 0, mean, total_wrong;
+    double mine = 0, mean, host = 0, mean_host, total_wrong;
     memset(side, 0, sizeof *side);
     int rc = check ? checked_call(driver, shape, in_place, &wrong, error)
                    : prepare(driver, shape, in_place, error);
     if (rc == 0)
         rc = meet(driver, error);
     if (rc == 0)
-        rc = warm_and_time(driver, shape, in_place, &mine, error);
+        rc = warm_and_time(driver, shape, in_place, &mine, &host, error);
     if (rc == 0 && check)
         rc = last_check(driver, shape, in_place, &wrong, error);
     if (rc == 0)
         rc = fold(driver, ATT_WORLD_SUM, mine, &mean, error);
     if (rc == 0)
+        rc = fold(driver, ATT_WORLD_SUM, host, &mean_host, error);
+    if (rc == 0)
         rc = fold(driver, ATT_WORLD_SUM, (double)wrong, &total_wrong, error);
     if (rc != 0)
         return rc;
     side->time_us = mean / att_world_drivers(driver->job->world);
+    side->host_us = mean_host / att_world_drivers(driver->job->world);
     side->algbw_gbs = att_algorithm_gbs(shape->bytes, side->time_us);
     side->busbw_gbs = side->algbw_gbs * att_bus_factor(shape->collective, shape->ranks);
     side->measured = true;

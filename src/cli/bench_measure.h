@@ -8,6 +8,8 @@
 
 typedef struct att_bench_side {
     double time_us; /* a call, mean over the timed calls and the drivers, as nccl-tests */
+    double host_us; /* the same until the last of them was enqueued: the host's share, as long as
+                       it does not wait for the device's queue */
     double algbw_gbs, busbw_gbs;
     bool measured;   /* this kind of call is made (--place) */
     bool checked;

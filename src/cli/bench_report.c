@@ -70,8 +70,8 @@ static json_t *json_side(const att_bench_side_t *side)
 {
     if (!side->measured)
         return json_null();
-    return json_pack("{s:f, s:f, s:f, s:o}", "time", side->time_us, "alg_bw", side->algbw_gbs,
-                     "bus_bw", side->busbw_gbs, "nwrong",
+    return json_pack("{s:f, s:f, s:f, s:f, s:o}", "time", side->time_us, "host", side->host_us,
+                     "alg_bw", side->algbw_gbs, "bus_bw", side->busbw_gbs, "nwrong",
                      side->checked ? json_integer((json_int_t)side->wrong) : json_null());
 }
 

@@ -35,7 +35,8 @@ field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
     run timeout 60 attune bench -b 4K -e 4K -t 2 -n 3 --place in -J in.json
     expect_status 0
     expect_output '^        4096          1024     float     sum      -1      N/A     N/A     N/A     N/A +[0-9.e+]+ +[0-9.]+ +[0-9.]+       0$'
-    jq -e '.results[0].out_of_place == null and .results[0].in_place.nwrong == 0' in.json
+    jq -e '.results[0] | .out_of_place == null and .in_place.nwrong == 0 and .in_place.host > 0 and
+        .in_place.host <= .in_place.time' in.json
     run timeout 60 attune bench -b 4K -e 4K -t 2 -n 3 --place out
     expect_status 0
     expect_output ' 0      N/A     N/A     N/A     N/A$'
