@@ -81,7 +81,7 @@ for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
         case $kind in
         unhooked) launch=("${bench[@]}") ;;
         idle)
-            launch=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook"
+            launch=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook" LD_PRELOAD="$hook"
                 ATTUNE_RUN_ID="idle-$$" "${bench[@]}")
             ;;
         observe) launch=(attune run --quiet --observe --run-dir "$scratch/$i" -- "${bench[@]}") ;;

@@ -144,7 +144,10 @@ launch() {
     program "$1" "$mine"
     case $2 in
     none) ;;
-    idle) how=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook" ATTUNE_RUN_ID="idle-$$") ;;
+    idle)
+        how=(env NCCL_TUNER_PLUGIN="$hook" NCCL_PROFILER_PLUGIN="$hook" ATTUNE_RUN_ID="idle-$$"
+            bash -c 'LD_PRELOAD=$0${LD_PRELOAD:+:$LD_PRELOAD} exec "$@"' "$hook")
+        ;;
     observe) how=(attune run --quiet --observe --run-dir "$folder" --) ;;
     tuned) how=(attune run --quiet --run-dir "$folder" --) ;;
     reproducible) how=(attune run --quiet --reproducible --run-dir "$folder" --) ;;

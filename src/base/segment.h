@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #define ATT_SEGMENT_MAGIC  0x31656e7574746121ull /* "!attune1" */
-#define ATT_SEGMENT_LAYOUT 6u
+#define ATT_SEGMENT_LAYOUT 7u
 
 #define ATT_PROCESSES 64
 #define ATT_GROUPS    512
@@ -101,7 +101,7 @@ typedef struct att_segment_process {
     _Atomic uint32_t guarded; /* 1: the process holds the lock of this entry as long as it lives */
     _Alignas(64) _Atomic uint32_t timing; /* written by the agent: 1 = kernel stamps wanted */
     _Atomic uint32_t marks;               /* written by the agent: 1 = iteration marks wanted */
-    _Atomic uint32_t unstamped;           /* stamps stay off for good: hook/stamps.h */
+    _Atomic uint32_t unstamped; /* ATT_UNSTAMPED_*: why no call is stamped any more; 0: they are */
     /* Coverage, counted by the hook. */
     _Alignas(64) _Atomic uint64_t decisions; /* getCollInfo callbacks that got a number */
     _Atomic uint64_t timed;                  /* records with a time */
@@ -124,6 +124,14 @@ typedef struct att_segment_process {
     uint8_t helper_key[16];
     char helper_address[ATT_ADDRESSES][ATT_ADDRESS_TEXT]; /* "" = none */
 } att_segment_process_t;
+
+/* Why a process gets no stamps, for good: hook/stamps.h. */
+enum {
+    ATT_UNSTAMPED_UNTOLD = 1 << 0,  /* capture is not known before a call */
+    ATT_UNSTAMPED_GRAPH = 1 << 1,   /* it captures CUDA graphs */
+    ATT_UNSTAMPED_GATHERS = 1 << 2, /* it makes AllGatherVs */
+    ATT_UNSTAMPED_ROOM = 1 << 3     /* NCCL would not get its shared memory */
+};
 
 typedef struct att_segment_group {
     _Alignas(64) _Atomic uint32_t state;
@@ -162,7 +170,8 @@ typedef struct att_segment_member {
     _Atomic uint32_t used_pairs; /* (algorithm, protocol) bits that NCCL itself has used */
     uint32_t whole_stamps; /* 1: a channel's stop stamp covers all of its threads; NCCL's covers
                               thread 0, whose role ends early but in Ring */
-    uint32_t clock_kind;   /* att_clock_kind_t */
+    _Atomic uint32_t stamped; /* 1: NCCL has made what it needs to stamp calls */
+    uint32_t clock_kind;      /* att_clock_kind_t */
     uint64_t clock_id;     /* equal ids: stamps are on one clock; 0 unknown */
     uint8_t device_id[16]; /* GPU UUID; all zero unknown */
     char hook_version[16];

@@ -135,7 +135,8 @@ static void check_copies(att_doctor_t *d)
                        "one process has several: %s", list);
     else if (has_static)
         att_doctor_add(d, "nccl", ATT_CHECK_WARN,
-                       "the plugins load all the same; a preload has no effect on a static NCCL",
+                       "the plugins load all the same, but a preload has no effect on a static "
+                       "NCCL: attune run --no-graphs, when the job captures no CUDA graphs",
                        "linked statically: %s", list);
     else
         att_doctor_add(d, "nccl", ATT_CHECK_PASS, NULL, "%s", list);

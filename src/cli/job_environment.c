@@ -122,6 +122,8 @@ static int set_preload(const att_places_t *places, const att_config_t *config, a
         return ATT_OK;
     bool nameable = strpbrk(places->hook, " :") == NULL;
     if (!nameable && strcmp(config->preload, "auto") == 0 && config->variants[0] == '\0') {
+        if (strcmp(config->fabric, "none") != 0) /* has no graphs */
+            return ATT_OK;
         att_log(ATT_LOG_WARN,
                 "%s: a path with a blank or colon cannot be preloaded: the job is searched with "
                 "--no-graphs alone, when it captures no CUDA graphs",

@@ -40,13 +40,19 @@ static void put_export(const char *name, const char *value)
     putchar('\n');
 }
 
+/* The loader's list has no quotes. */
+static bool preloads(const lines_t *lines)
+{
+    return strpbrk(lines->places.hook, " :") == NULL;
+}
+
 /* What the application's processes need, whatever starts them. */
 static void put_environment(const lines_t *lines)
 {
     put_export("NCCL_TUNER_PLUGIN", lines->places.hook);
     put_export("NCCL_PROFILER_PLUGIN", lines->places.hook);
     put_export("NCCL_RUNTIME_CONNECT", "0");
-    if (strpbrk(lines->places.hook, " :") == NULL) { /* the loader's list has no quotes */
+    if (preloads(lines)) {
         printf("export LD_PRELOAD=");
         put_word(lines->places.hook);
         printf("${LD_PRELOAD:+:$LD_PRELOAD}\n");
@@ -202,8 +208,8 @@ static void over_mpirun(const lines_t *lines)
         put_word(lines->places.sidecar);
         printf(" --run-dir \"attune-$ATTUNE_RUN_ID\" & sidecar=$!\n"
                "mpirun --hostfile hosts -x ATTUNE_RUN_ID -x NCCL_TUNER_PLUGIN -x "
-               "NCCL_PROFILER_PLUGIN \\\n    -x NCCL_RUNTIME_CONNECT -x LD_PRELOAD ./train; "
-               "status=$?\n");
+               "NCCL_PROFILER_PLUGIN \\\n    -x NCCL_RUNTIME_CONNECT%s ./train; status=$?\n",
+               preloads(lines) ? " -x LD_PRELOAD" : "");
     }
     printf("kill -USR1 $sidecar # mpirun passes it on\nwait $sidecar\nexit $status\n");
 }

@@ -397,6 +397,11 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     att_switch_tick(&t->sw, now_ns);
     if (att_coordinator_busy(&t->sw.coordinator))
         return 0;
+    if (t->unstamped != 0) {
+        att_task_give_up_stamps(t);
+        if (t->state != ATT_TASK_TUNING)
+            return 0;
+    }
     uint64_t low = watermark(t);
     if (low > t->low) {
         t->low = low;
@@ -478,8 +483,13 @@ static void feel_pulse(struct att_task *t, uint64_t now_ns)
     const att_index_list_t *lanes = att_node_lanes(t->shared->node, t->index);
     uint64_t calls = 0;
     for (uint32_t i = 0; i < lanes->count; i++) {
-        uint64_t next = atomic_load(&memory->lanes[lanes->items[i]].word) >> 1;
+        const att_segment_lane_t *lane = &memory->lanes[lanes->items[i]];
+        const att_segment_member_t *member = &memory->members[lane->member % ATT_MEMBERS];
+        uint64_t next = atomic_load(&lane->word) >> 1;
         calls = next > calls ? next : calls;
+        if (member->profiler_abi != 0)
+            t->unstamped |=
+                atomic_load(&memory->processes[member->process % ATT_PROCESSES].unstamped);
     }
     att_pulse_note(&t->pulse, calls, now_ns);
 }
@@ -489,6 +499,10 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
     t->stepped_ns = now_ns;
     if (t->state <= ATT_TASK_TUNING && now_ns - t->pulse.looked_ns >= ATT_PULSE_LOOK_NS)
         feel_pulse(t, now_ns);
+    if (t->unstamped != 0 && t->state <= ATT_TASK_NATIVE) {
+        att_task_give_up_stamps(t);
+        return 0;
+    }
     switch (t->state) {
     case ATT_TASK_NEW: {
         att_reported_t reported;

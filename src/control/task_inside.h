@@ -31,6 +31,7 @@ struct att_task {
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */
     att_pulse_t pulse;
+    uint32_t unstamped; /* ATT_UNSTAMPED_* of its processes */
     int native_known;
 
     /* plans -> switches */
@@ -71,5 +72,8 @@ att_identity_t att_task_identity(const struct att_task *task);
 int att_task_facts(struct att_task *task, att_reported_t *reported);
 /* Build the space and begin the search, or refuse. */
 void att_task_start(struct att_task *task);
+
+/* No call will be timed any more: tuning ends, with the reason; what has settled stays. */
+void att_task_give_up_stamps(struct att_task *t);
 
 #endif

@@ -177,3 +177,27 @@ void att_task_start(struct att_task *t)
         att_switch_recover(&t->sw, reported.open);
     att_kind_begin(t, att_clock_ns());
 }
+
+void att_task_give_up_stamps(struct att_task *t)
+{
+    static const struct {
+        uint32_t why;
+        const char *text;
+    } reasons[] = {
+        {ATT_UNSTAMPED_UNTOLD,
+         "it is not known before a call whether it goes into a CUDA graph: "
+         "NCCL's calls do not pass through the preload (--no-graphs: none do)"},
+        {ATT_UNSTAMPED_GRAPH, "the job captures CUDA graphs: calls cannot be timed any more"},
+        {ATT_UNSTAMPED_GATHERS, "the job broadcasts from several roots in one group: NCCL cannot "
+                                "time calls after that (NCCL_ALLGATHERV_ENABLE=0 does without)"},
+        {ATT_UNSTAMPED_ROOM, "/dev/shm has no room for what NCCL needs to time calls"}};
+    att_optimizer_status_t status = {.phase = ATT_PHASE_BASELINE};
+    if (t->state == ATT_TASK_TUNING)
+        att_optimizer_status(t->optimizer, &status);
+    for (size_t i = 0; status.phase < ATT_PHASE_SETTLED && i < sizeof reasons / sizeof *reasons;
+         i++)
+        if (t->unstamped & reasons[i].why) {
+            att_task_refuse(t, ATT_TASK_REFUSED, reasons[i].text);
+            return;
+        }
+}

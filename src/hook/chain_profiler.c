@@ -106,12 +106,21 @@ static att_chain_pair_t pair_of(void *handle)
     return atomic_load(&tickets[at].serial) == value.serial ? pair : none;
 }
 
+static int both_of(const masks_t *m)
+{
+    return __atomic_load_n(&m->own, __ATOMIC_RELAXED) |
+           __atomic_load_n(&m->theirs, __ATOMIC_RELAXED);
+}
+
+/* Read and written as one: a thread that read before a bit was taken away must not put it back. Who
+ * takes one away must not spare the turn: NCCL's mask may look right and be about to be written. */
 static void sync_masks(masks_t *m)
 {
-    int both =
-        __atomic_load_n(&m->own, __ATOMIC_RELAXED) | __atomic_load_n(&m->theirs, __ATOMIC_RELAXED);
-    if (__atomic_load_n(m->real, __ATOMIC_RELAXED) != both)
-        __atomic_store_n(m->real, both, __ATOMIC_RELAXED);
+    static atomic_flag held = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set_explicit(&held, memory_order_acquire))
+        continue;
+    __atomic_store_n(m->real, both_of(m), __ATOMIC_RELAXED);
+    atomic_flag_clear_explicit(&held, memory_order_release);
 }
 
 void att_chain_profiler_sync(void)
@@ -303,7 +312,8 @@ int att_chain_profiler_begin(const att_chain_event_t *e)
     *e->handle = NULL;
     if (link == NULL || !atomic_load_explicit(&link->open, memory_order_relaxed))
         return ATT_NCCL_SUCCESS;
-    sync_masks(link->masks);
+    if (__atomic_load_n(link->masks->real, __ATOMIC_RELAXED) != both_of(link->masks))
+        sync_masks(link->masks);
     void *const parent = *e->parent, *const group = e->group != NULL ? *e->group : NULL;
     const att_chain_pair_t parents = pair_of(parent), groups = pair_of(group);
     att_chain_pair_t handles = {NULL, NULL};

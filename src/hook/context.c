@@ -74,7 +74,6 @@ att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint
     context->rank = rank;
     context->profiler_abi = profiler_abi;
     context->has_profiler = profiler_abi != 0;
-    context->stampable = profiler_abi == 0; /* only the preload makes these */
     context->gathers = false;
     if (context->variant)
         context->timer = NULL; /* its parent's */

@@ -46,8 +46,6 @@ typedef struct att_batch {
     uint32_t apis;           /* CollApi events */
     uint32_t decisions;
     uint32_t chunks; /* decisions that ask for a chunk */
-    int root;        /* of its latest Broadcast */
-    bool has_root;
     bool captured;   /* into a CUDA graph */
     bool stamped;    /* KernelCh events were on when its calls were enqueued */
     bool launched;   /* getChunkSize or Coll events came: no more decisions belong to it */
@@ -89,8 +87,9 @@ typedef struct att_context {
     uint32_t profiler_abi;
     uint32_t process_index;
     bool has_profiler, has_tuner;
-    bool stampable; /* hook/stamps.h */
-    bool gathers;   /* the same: broadcasts may become an AllGatherV */
+    uint64_t broadcast_group; /* of its latest Broadcast, as the thread counts groups */
+    int broadcast_root;
+    bool gathers; /* broadcasts may become an AllGatherV: hook/stamps.h */
     bool variant; /* of another communicator, whose member it counts for; decides when told to */
     struct att_context *next_free;
 } att_context_t;
@@ -179,7 +178,6 @@ static inline void att_context_begin_batch(att_context_t *context, uint64_t grou
     batch->apis = 0;
     batch->decisions = 0;
     batch->chunks = 0;
-    batch->has_root = false;
     batch->captured = false;
     batch->stamped = stamped;
     batch->launched = false;

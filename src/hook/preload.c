@@ -25,6 +25,7 @@ typedef struct scope {
     const att_preload_copy_t *copy; /* NULL: there is no NCCL with this function */
     att_preload_comm_t *entry;      /* NULL: not known */
     bool outer;                     /* the application's own, and to be looked at */
+    bool paused;                    /* stamps, for this call */
     bool in_family;                 /* a lone call on a communicator with variants */
     uint32_t asked;
     void *comm; /* that the call goes to */
@@ -411,6 +412,8 @@ static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
     if (scope->entry == NULL)
         scope->entry = att_preload_comm_add(comm, scope->copy, NULL);
     att_stamps_before(scope->copy, call->stream);
+    if (call->collective < 0)
+        scope->paused = att_stamps_pause(scope->copy);
     if (me->depth == 0)
         me->call = call;
     if (scope->entry != NULL && scope->entry->context != NULL &&
@@ -431,6 +434,8 @@ static int end_call(scope_t *scope, const att_preload_call_t *call, int result)
     me->inside--;
     if (!scope->outer)
         return result;
+    if (scope->paused)
+        att_stamps_resume(scope->copy);
     me->call = NULL;
     if (me->timed)
         end_time(scope->entry->context, call->stream, result == ATT_NCCL_SUCCESS);

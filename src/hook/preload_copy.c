@@ -35,6 +35,34 @@ static void *function_in(void *handle, att_nccl_function_t number)
     return address != functions[number].own ? address : NULL;
 }
 
+static void *object_of(void *address)
+{
+    Dl_info info;
+    return address != NULL && dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+static bool is_in_an_nccl(void *address)
+{
+    Dl_info info;
+    void *handle = dladdr(address, &info) != 0 && info.dli_fname != NULL
+                       ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                       : NULL;
+    if (handle == NULL)
+        return true; /* the program itself: its own copy */
+    void *private = dlsym(handle, "pncclCommInitRank");
+    dlclose(handle);
+    return private != NULL && object_of(private) == info.dli_fbase;
+}
+
+/* A library that wraps NCCL's functions and was preloaded, too, comes before NCCL itself. */
+static void *next_of(void *real, att_nccl_function_t number)
+{
+    void *next = dlsym(RTLD_NEXT, functions[number].name + 1);
+    bool wraps = real != NULL && next != NULL && next != functions[number].own &&
+                 object_of(next) != object_of(real) && !is_in_an_nccl(next);
+    return wraps ? next : real;
+}
+
 /* Who loaded it for everybody may close it again, and call sites remember it: it stays. */
 static void keep(void *address)
 {
@@ -51,15 +79,17 @@ static const att_preload_copy_t *copy_in(void *handle)
         return NULL;
     for (int i = 0; i < COPIES; i++) {
         att_preload_copy_t *known = atomic_load_explicit(&copies[i], memory_order_acquire);
-        if (known != NULL && known->functions[ATT_NCCL_CommInitRank] == anchor)
+        if (known != NULL && known->anchor == anchor)
             return known;
     }
     att_preload_copy_t *copy = calloc(1, sizeof *copy);
     if (copy == NULL)
         return NULL;
     keep(anchor);
+    copy->anchor = anchor;
     for (int i = 0; i < ATT_NCCL_FUNCTION_COUNT; i++)
-        copy->functions[i] = function_in(handle, (att_nccl_function_t)i);
+        copy->functions[i] =
+            next_of(function_in(handle, (att_nccl_function_t)i), (att_nccl_function_t)i);
     copy->comm_count = (int (*)(const void *, int *))dlsym(handle, "ncclCommCount");
     copy->comm_rank = (int (*)(const void *, int *))dlsym(handle, "ncclCommUserRank");
     copy->version = (int (*)(int *))dlsym(handle, "ncclGetVersion");
@@ -69,7 +99,7 @@ static const att_preload_copy_t *copy_in(void *handle)
         att_preload_copy_t *expected = NULL;
         if (atomic_compare_exchange_strong(&copies[i], &expected, copy))
             return copy;
-        if (expected->functions[ATT_NCCL_CommInitRank] == anchor) {
+        if (expected->anchor == anchor) {
             free(copy);
             return expected;
         }
@@ -80,13 +110,12 @@ static const att_preload_copy_t *copy_in(void *handle)
 
 bool att_preload_copy_watch(const void *address, _Atomic int *mask)
 {
-    Dl_info owner, info;
+    Dl_info owner;
     if (dladdr(address, &owner) == 0)
         return false;
     for (int i = 0; i < COPIES; i++) {
         att_preload_copy_t *copy = atomic_load_explicit(&copies[i], memory_order_acquire);
-        if (copy == NULL || dladdr(copy->functions[ATT_NCCL_CommInitRank], &info) == 0 ||
-            info.dli_fbase != owner.dli_fbase)
+        if (copy == NULL || object_of(copy->anchor) != owner.dli_fbase)
             continue;
         atomic_store_explicit(&copy->mask, mask, memory_order_release);
         return true;

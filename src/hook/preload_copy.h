@@ -12,7 +12,10 @@
 #include <stdbool.h>
 
 typedef struct att_preload_copy {
-    void *functions[ATT_NCCL_FUNCTION_COUNT]; /* NULL: this version lacks it */
+    void *anchor; /* its ncclCommInitRank: which copy it is */
+    /* What comes next for each: NCCL's, or in front of that somebody's who stands there as the
+     * preload does (a tracer). NULL: this version lacks it. */
+    void *functions[ATT_NCCL_FUNCTION_COUNT];
     int (*comm_count)(const void *comm, int *count);
     int (*comm_rank)(const void *comm, int *rank);
     int (*version)(int *version);

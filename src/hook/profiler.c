@@ -6,8 +6,10 @@
 #include "hook/chain_profiler.h"
 #include "hook/context.h"
 #include "hook/datatype.h"
+#include "hook/preload.h"
 
-static __thread uint64_t groups; /* that NCCL has told this thread of */
+static __thread uint64_t groups; /* that NCCL has told this thread of, above the thread's number */
+static _Atomic uint64_t threads;
 
 void *att_profiler_init(const att_profiler_start_t *start, int *mask)
 {
@@ -16,10 +18,8 @@ void *att_profiler_init(const att_profiler_start_t *start, int *mask)
         return NULL;
     att_context_t *context = att_context_create(hook, start->comm_id, (uint32_t)start->ranks,
                                                 (uint32_t)start->rank, mask, start->abi);
-    if (context != NULL) {
-        context->stampable = att_stamps_possible(start->mask, context->mask);
-        context->gathers = att_stamps_gathers(start->abi);
-    }
+    if (context != NULL)
+        att_stamps_init(context, start);
     return context;
 }
 
@@ -31,27 +31,36 @@ void att_profiler_finalize(void *pointer)
 
 void att_profiler_group(void *pointer, bool captured)
 {
-    att_context_t *context = pointer;
+    const att_context_t *context = pointer;
+    if (__builtin_expect(groups == 0, 0))
+        groups = (atomic_fetch_add(&threads, 1) + 1) << 40;
     groups++; /* whoever it is told to: the calls of all its communicators are this thread's */
-    if (__builtin_expect(captured, 0) && att_context_decides(context))
-        att_stamps_end(context->sink.process, context->mask); /* replays of Send count, too */
+    if (context == NULL || att_hook_is_stopped())
+        return;
+    if (__builtin_expect(captured, 0)) /* also of Send alone: its replays count, too */
+        att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GRAPH);
+    else if (__builtin_expect(att_preload_thread.inside == 0, 0) &&
+             atomic_load_explicit(&att_stamps_by_preload, memory_order_relaxed))
+        att_stamps_bypassed(context);
 }
 
 void *att_profiler_coll_api(void *pointer, bool captured)
 {
     att_context_t *context = pointer;
+    if (context == NULL || att_hook_is_stopped())
+        return NULL;
+    bool stamped = (att_context_mask(context) & ATT_STAMPS) != 0;
+    if (__builtin_expect(captured, 0))
+        att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GRAPH);
     if (!att_context_decides(context))
         return NULL;
     att_batch_t *batch = &context->batch;
-    bool stamped = (att_context_mask(context) & ATT_STAMPS) != 0;
     if (batch->decisions > 0 || batch->launched || groups != batch->group || batch->apis == 0)
         att_context_begin_batch(context, groups, stamped);
     batch->apis++;
     /* NCCL refuses to mix captured and other calls in a group, so each call speaks for all. Never
      * carried over from a call before: ranks may see other ends of a batch without decisions. */
     batch->captured = captured;
-    if (__builtin_expect(captured, 0))
-        att_stamps_end(context->sink.process, context->mask);
     /* Only Coll events name it. NCCL ends no event that has no handle: two calls less. */
     if (!stamped && !att_chain_profiler_on())
         return NULL;
@@ -61,9 +70,8 @@ void *att_profiler_coll_api(void *pointer, bool captured)
 
 void att_profiler_broadcast(void *pointer, int root)
 {
-    att_context_t *context = pointer;
-    if (att_context_decides(context))
-        att_stamps_broadcast(context, root);
+    if (pointer != NULL && !att_hook_is_stopped())
+        att_stamps_broadcast(pointer, root, groups);
 }
 
 /* Message bytes as the tuner counts them (ncclFuncMaxSendRecvCount, src/include/enqueue.h). */
@@ -160,6 +168,9 @@ __attribute__((noinline)) void *att_profiler_kernel_start(void *coll, uint32_t c
         anomaly(context);
         return NULL;
     }
+    if (__builtin_expect(atomic_load_explicit(&context->member->stamped, memory_order_relaxed) == 0,
+                         0))
+        atomic_store_explicit(&context->member->stamped, 1, memory_order_relaxed);
     return att_handle_pack(ATT_HANDLE_KERNEL, parent.context, parent.serial, channel);
 }
 

@@ -4,83 +4,196 @@
 #include "hook/chain_profiler.h"
 #include "hook/event.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <strings.h>
+#include <sys/statvfs.h>
 
+#define SHARED_MEMORY "/dev/shm" /* where NCCL makes it */
 /* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: the stream is the legacy one, and another one captures. */
 #define OTHER_CAPTURES 906
 
+#define UNTOLD                                                                                     \
+    "it is not known before a call whether it goes into a CUDA graph, as NCCL's calls do not "     \
+    "pass "                                                                                        \
+    "through the preload; attune run --no-graphs (ATTUNE_GRAPHS=no) says that none do"
+
+_Atomic bool att_stamps_by_preload;
 static _Atomic int switching; /* threads that put stamps on right now */
 
 bool att_stamps_graphs_excluded(void)
 {
+    static const char *const words[] = {"no", "0", "false", "off"};
     const char *graphs = getenv("ATTUNE_GRAPHS");
-    return graphs != NULL && (strcmp(graphs, "no") == 0 || strcmp(graphs, "0") == 0);
+    for (size_t i = 0; graphs != NULL && i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(graphs, words[i]) == 0)
+            return true;
+    return false;
 }
 
-bool att_stamps_possible(const int *mask, _Atomic int *own)
+/* From NCCL's mask, too, before it reads that again. */
+static void take_away(_Atomic int *mask)
 {
-    bool preloaded = att_preload_copy_watch(mask, own) && att_event_driver() != NULL;
-    return preloaded || !att_event_driver_is_loaded() || att_stamps_graphs_excluded();
-}
-
-void att_stamps_look(const att_preload_copy_t *copy, void *stream)
-{
-    const att_hook_t *hook = att_hook_attached();
-    const att_event_driver_t *driver = att_event_driver();
-    _Atomic int *mask = atomic_load_explicit(&copy->mask, memory_order_acquire);
-    int status = 0;
-    if (hook == NULL || driver == NULL || att_hook_is_stopped())
-        return;
-    int error = driver->capturing(stream, &status);
-    if (error != 0 && error != OTHER_CAPTURES)
-        atomic_fetch_and(mask, ~ATT_STAMPS); /* unknown: not this call */
-    else if (error != 0 || status != 0)
-        att_stamps_end(hook->process, mask);
-    else
-        return;
+    atomic_fetch_and(mask, ~ATT_STAMPS);
     if (att_chain_profiler_on())
         att_chain_profiler_sync();
 }
 
+/* ---- at the start ---- */
+
+/* A warning where somebody is there to tune; once a process, from rank 0. */
+__attribute__((format(printf, 3, 4))) static void
+say(const att_context_t *context, att_nccl_logger_fn logger, const char *format, ...)
+{
+    static att_log_site_t site;
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (context->rank == 0 && atomic_load(&context->memory->header.agent_tuning) != 0)
+        att_log_limited(&site, ATT_LOG_WARN, "no call is timed from here on: %s", text);
+    else
+        att_hook_say(logger, "no call is timed from here on: %s", text);
+}
+
+bool att_stamps_have_room(const char *folder, uint64_t pools)
+{
+    struct statvfs room;
+    return statvfs(folder, &room) == 0 &&
+           (uint64_t)room.f_bavail * room.f_frsize >= pools * ATT_STAMPS_POOL;
+}
+
+/* Pools that this communicator and the others of this node have still to make. */
+static uint64_t pools_to_come(const att_context_t *context, const att_profiler_start_t *start)
+{
+    const att_segment_memory_t *memory = context->memory;
+    uint64_t pools =
+        start->nodes > 0 ? (start->ranks + start->nodes - 1) / start->nodes : start->ranks;
+    uint32_t count = att_segment_count(&memory->header.member_count, ATT_MEMBERS);
+    for (uint32_t i = 0; i < count; i++) {
+        const att_segment_member_t *member = &memory->members[i];
+        if (atomic_load(&member->state) == ATT_ENTRY_LIVE && member->profiler_abi != 0 &&
+            atomic_load(&member->stamped) == 0 &&
+            memory->groups[member->group % ATT_GROUPS].hash != start->comm_id)
+            pools++;
+    }
+    return pools;
+}
+
+/* Profiler ABI 6 and AllGatherV came with the same NCCL, 2.29.2. As NCCL reads numbers
+ * (src/misc/param.cc): nothing, or no number, is the default. */
+static bool may_gather(uint32_t profiler_abi)
+{
+    const char *enabled = getenv("NCCL_ALLGATHERV_ENABLE");
+    char *end = NULL;
+    if (profiler_abi < 6)
+        return false;
+    return enabled == NULL || strtol(enabled, &end, 0) != 0 || end == enabled || *end != '\0';
+}
+
+void att_stamps_init(att_context_t *context, const att_profiler_start_t *start)
+{
+    att_segment_process_t *process = context->sink.process;
+    bool preloaded = att_preload_copy_watch(start->mask, context->mask);
+    context->gathers = may_gather(start->abi);
+    if (!att_event_driver_is_loaded() || atomic_load(&process->unstamped) != 0)
+        return;
+    uint64_t pools = pools_to_come(context, start);
+    bool excluded = att_stamps_graphs_excluded();
+    if (!excluded && (!preloaded || att_event_driver() == NULL)) {
+        att_stamps_end(process, context->mask, ATT_UNSTAMPED_UNTOLD);
+        say(context, start->logger, UNTOLD);
+    } else if (!att_stamps_have_room(SHARED_MEMORY, pools)) {
+        att_stamps_end(process, context->mask, ATT_UNSTAMPED_ROOM);
+        say(context, start->logger,
+            "NCCL would need %llu MiB in " SHARED_MEMORY
+            " for it, and the job would die of a fault "
+            "without (docker run --shm-size, or --ipc=host)",
+            (unsigned long long)(pools * ATT_STAMPS_POOL >> 20));
+    } else if (!excluded) {
+        atomic_store(&att_stamps_by_preload, true);
+    }
+}
+
+/* ---- later ---- */
+
+void att_stamps_before(const att_preload_copy_t *copy, void *stream)
+{
+    _Atomic int *mask = atomic_load_explicit(&copy->mask, memory_order_acquire);
+    if (mask == NULL || !atomic_load_explicit(&att_stamps_by_preload, memory_order_relaxed))
+        return;
+    const att_hook_t *hook = att_hook_attached();
+    const att_event_driver_t *driver = att_event_driver();
+    int status = 0;
+    if (hook == NULL || driver == NULL || att_hook_is_stopped() ||
+        atomic_load_explicit(&hook->process->unstamped, memory_order_relaxed) != 0)
+        return;
+    int error = driver->capturing(stream, &status);
+    if (__builtin_expect(error != 0 && error != OTHER_CAPTURES, 0))
+        take_away(mask); /* unknown: not this call */
+    else if (__builtin_expect(error != 0 || status != 0, 0))
+        att_stamps_end(hook->process, mask, ATT_UNSTAMPED_GRAPH);
+}
+
+bool att_stamps_pause(const att_preload_copy_t *copy)
+{
+    _Atomic int *mask = atomic_load_explicit(&copy->mask, memory_order_acquire);
+    if (mask == NULL || (atomic_load(mask) & ATT_EVENT_KERNEL_CH) == 0)
+        return false;
+    take_away(mask);
+    return true;
+}
+
+void att_stamps_resume(const att_preload_copy_t *copy)
+{
+    const att_hook_t *hook = att_hook_attached();
+    if (hook == NULL || att_hook_is_stopped())
+        return;
+    att_stamps_on(hook->process, atomic_load_explicit(&copy->mask, memory_order_acquire));
+    if (att_chain_profiler_on())
+        att_chain_profiler_sync();
+}
+
+/* The communicator's memory may be shared with one that passes: vLLM takes NCCL's functions with
+ * dlsym beside PyTorch, which is linked with them. */
+void att_stamps_bypassed(const att_context_t *context)
+{
+    if (atomic_load(&context->sink.process->unstamped) != 0)
+        return;
+    att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_UNTOLD);
+    say(context, NULL, UNTOLD);
+}
+
 /* Against att_stamps_end in another thread: either this one sees the end, or that one sees this one
  * and waits until its bits are there to be taken away. */
-void att_stamps_on(const att_context_t *context)
+void att_stamps_on(const att_segment_process_t *process, _Atomic int *mask)
 {
     atomic_fetch_add(&switching, 1);
-    if (atomic_load(&context->sink.process->unstamped) == 0)
-        atomic_fetch_or(context->mask, ATT_STAMPS);
+    if (atomic_load(&process->unstamped) == 0)
+        atomic_fetch_or(mask, ATT_STAMPS);
     atomic_fetch_sub(&switching, 1);
 }
 
-void att_stamps_end(att_segment_process_t *process, _Atomic int *mask)
+void att_stamps_end(att_segment_process_t *process, _Atomic int *mask, uint32_t why)
 {
-    atomic_store(&process->unstamped, 1);
+    atomic_fetch_or(&process->unstamped, why);
     while (atomic_load(&switching) != 0)
         continue;
-    atomic_fetch_and(mask, ~ATT_STAMPS);
+    take_away(mask);
 }
 
-/* Profiler ABI 6 and AllGatherV came with the same NCCL, 2.29.2. */
-bool att_stamps_gathers(uint32_t profiler_abi)
+void att_stamps_broadcast(att_context_t *context, int root, uint64_t group)
 {
-    const char *enabled = getenv("NCCL_ALLGATHERV_ENABLE");
-    return profiler_abi >= 6 && (enabled == NULL || strtol(enabled, NULL, 0) != 0);
-}
-
-void att_stamps_broadcast(att_context_t *context, int root)
-{
-    static att_log_site_t site;
-    att_batch_t *batch = &context->batch;
-    bool several = batch->has_root && batch->root != root;
-    batch->has_root = true;
-    batch->root = root;
+    bool several = context->broadcast_group == group && context->broadcast_root != root;
+    context->broadcast_group = group;
+    context->broadcast_root = root;
     if (!several || !context->gathers || atomic_load(&context->sink.process->unstamped) != 0)
         return;
-    att_stamps_end(context->sink.process, context->mask);
-    if (context->rank == 0 && atomic_load(&context->memory->header.agent_tuning) != 0)
-        att_log_limited(&site, ATT_LOG_WARN,
-                        "no more calls are timed: the job broadcasts from several roots in one "
-                        "group, and NCCL's stamps are wrong after such an AllGatherV; "
-                        "NCCL_ALLGATHERV_ENABLE=0 does without it");
+    att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GATHERS);
+    say(context, NULL,
+        "the job broadcasts from several roots in one group, and NCCL's stamps are wrong after "
+        "such an "
+        "AllGatherV; NCCL_ALLGATHERV_ENABLE=0 does without it");
 }

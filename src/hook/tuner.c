@@ -24,20 +24,6 @@ int att_tuner_init_idle(void **out, att_nccl_logger_fn logger, const char *why)
     return ATT_NCCL_SUCCESS;
 }
 
-/* A warning where somebody is there to tune. */
-static void say_untold(const att_context_t *context, att_nccl_logger_fn logger)
-{
-    static att_log_site_t site;
-    static const char why[] = "it is not known before a call whether it goes into a CUDA graph, as "
-                              "NCCL's calls do not pass through the preload; attune run "
-                              "--no-graphs says that none do";
-    if (context->rank == 0 && atomic_load(&context->memory->header.agent_tuning) != 0)
-        att_log_limited(&site, ATT_LOG_WARN, "no call is timed, so nothing is searched: %s", why);
-    else
-        att_hook_say(logger, "communicator %#llx is not searched: %s",
-                     (unsigned long long)context->comm_id, why);
-}
-
 int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
                    att_nccl_logger_fn logger, uint32_t abi)
 {
@@ -80,8 +66,6 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
     /* Always on: whether a call is captured must be known for every call, on every rank alike. */
     if (context->profiler_abi >= ATT_PROFILER_WITH_CALLS)
         atomic_fetch_or(context->mask, ATT_EVENT_COLL_API);
-    if (!context->stampable)
-        say_untold(context, logger);
     att_preload_created(context, logger);
     *out = context;
     return ATT_NCCL_SUCCESS;
@@ -142,8 +126,7 @@ static __attribute__((noinline)) att_lane_t *find_lane_slowly(att_context_t *con
 static __attribute__((noinline)) bool want_stamps(const att_context_t *context)
 {
     const att_ring_t *ring = context->sink.ring;
-    return context->stampable &&
-           atomic_load_explicit(&context->sink.process->unstamped, memory_order_relaxed) == 0 &&
+    return atomic_load_explicit(&context->sink.process->unstamped, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&ring->head, memory_order_relaxed) -
                    atomic_load_explicit(&ring->tail, memory_order_relaxed) <
                ATT_RING;
@@ -152,7 +135,7 @@ static __attribute__((noinline)) bool want_stamps(const att_context_t *context)
 static __attribute__((noinline)) void switch_stamps(att_context_t *context, bool on)
 {
     if (on)
-        att_stamps_on(context);
+        att_stamps_on(context->sink.process, context->mask);
     else
         atomic_fetch_and(context->mask, ~ATT_STAMPS);
     /* Without CollApi events (no NCCL; a host library may lack them) nothing else may end this
@@ -295,7 +278,7 @@ static void begin_untold(att_context_t *context, const float *table, int algorit
     context->batch.captured = me->captured;
     context->batch.stamped = false;
     if (me->captured)
-        atomic_store_explicit(&context->sink.process->unstamped, 1, memory_order_relaxed);
+        atomic_fetch_or(&context->sink.process->unstamped, ATT_UNSTAMPED_GRAPH);
     note_choice(context, table, algorithms, protocols);
 }
 

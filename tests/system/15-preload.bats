@@ -53,6 +53,18 @@ small_run() {
     done
 }
 
+@test "what the user preloads in front of NCCL gets its calls" {
+    needs_plain_hook
+    for options in '--preload off' ''; do
+        rm -rf out
+        LD_PRELOAD=$ATTUNE_BUILD/tests/wrap_nccl.so run timeout 60 attune run $options --fabric real --run-dir out -- \
+            attune bench allreduce -b 4K -e 4K -t 2 -w 0 -n 20 -c 0 --place out
+        expect_status 0
+        expect_output '^wrapped 40$'
+    done
+    expect_output '^# preload: 100.00 % of the application.s 40 collectives'
+}
+
 @test "programs without NCCL do not notice it" {
     needs_plain_hook
     run --separate-stderr timeout 60 attune run --preload on --quiet -- \

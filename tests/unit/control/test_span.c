@@ -1,5 +1,6 @@
 /* Groups over several nodes, with the code of the real agents: odd layouts, many groups at once,
  * groups that end, ranks that disagree. */
+#include "control/pulse.h"
 #include "world.h"
 
 #include "base/clock.h"
@@ -326,6 +327,41 @@ static void disagreement_is_named(void **state)
     world_destroy(w);
 }
 
+/* NCCL cannot time the leader's calls any more, in the middle of a search or before it: tuning ends
+ * with the reason, and ranks go on with the same settings. */
+static void without_stamps(uint32_t why, uint64_t calls, const char *reason)
+{
+    static const uint32_t node_of[] = {0, 0, 1, 1};
+    world_t *w = world_create(2);
+    world_group(w, 0xabc, 4, node_of);
+    world_call_task(w, 1 << 20);
+    world_meet(w);
+    world_run(w, calls, 4);
+    for (uint32_t n = 0; n < 2; n++)
+        atomic_store(&w->nodes[n].memory->processes[w->nodes[n].process].unstamped, why);
+    att_clock_sleep_ns(ATT_PULSE_LOOK_NS);
+    world_run(w, 200, 4);
+    att_task_report_t report;
+    att_task_report(w->nodes[0].task, &report);
+    assert_int_equal(report.state, ATT_TASK_REFUSED);
+    assert_non_null(strstr(report.reason, reason));
+    assert_int_equal(w->mismatches, 0);
+    uint32_t trials = w->trials;
+    world_run(w, 500, 4);
+    assert_int_equal(w->trials, trials);
+    assert_false(att_task_wants_timing(w->nodes[0].task));
+    world_destroy(w);
+}
+
+static void what_is_timed_no_more_is_left_alone(void **state)
+{
+    (void)state;
+    without_stamps(ATT_UNSTAMPED_UNTOLD, 1, "--no-graphs");
+    without_stamps(ATT_UNSTAMPED_ROOM, 1, "/dev/shm");
+    without_stamps(ATT_UNSTAMPED_GRAPH, 150, "CUDA graphs");
+    without_stamps(ATT_UNSTAMPED_GATHERS, 150, "NCCL_ALLGATHERV_ENABLE=0");
+}
+
 /* What a guard sees on its way is no news, and readers of tasks.json refuse gains that agree. */
 static void only_who_has_settled_disagrees(void **state)
 {
@@ -353,6 +389,7 @@ int main(void)
         cmocka_unit_test(an_ended_group_keeps_no_window),
         cmocka_unit_test(a_twin_ends_tuning),
         cmocka_unit_test(disagreement_is_named),
+        cmocka_unit_test(what_is_timed_no_more_is_left_alone),
         cmocka_unit_test(only_who_has_settled_disagrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,12 +10,16 @@
 
 /* Calls by ATT_NCCL_ number. */
 BODY int copy_calls[ATT_NCCL_FUNCTION_COUNT];
+/* Set by the test: an event mask, as NCCL would read it in a call; what the latest call found. */
+BODY int *copy_mask;
+BODY int copy_seen;
 /* What every function but the communicators' makers answers. */
 BODY int copy_answer;
 
 static int called(att_nccl_function_t number)
 {
     __atomic_add_fetch(&copy_calls[number], 1, __ATOMIC_RELAXED);
+    copy_seen = copy_mask != NULL ? *copy_mask : 0;
     return copy_answer;
 }
 

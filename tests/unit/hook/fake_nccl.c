@@ -146,7 +146,8 @@ void fake_begin(fake_comm_t *comm)
     event.group_api.captured = comm->captured;
     comm->op_count = 0;
     comm->group = NULL;
-    if (!comm->no_api && load_mask() != 0)
+    comm->first_mask = load_mask();
+    if (!comm->no_api && comm->first_mask != 0)
         comm->group = start_event(comm, &event);
 }
 
@@ -158,7 +159,7 @@ fake_op_t *fake_enqueue(fake_comm_t *comm, int collective, size_t count, bool ca
                       .datatype = "ncclFloat32",
                       .element = 4,
                       .captured = captured,
-                      .mask = load_mask()};
+                      .mask = comm->op_count == 1 ? comm->first_mask : load_mask()};
     att_event_v5_t event = {.type = ATT_EVENT_COLL_API, .parent = comm->group};
     event.coll_api.function = functions[collective];
     event.coll_api.count = count;

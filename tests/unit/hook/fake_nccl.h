@@ -65,6 +65,7 @@ typedef struct fake_comm {
     bool aggregate;              /* ask once for all ops of a group */
     bool captured;               /* its GroupApi events say so */
     int root;                    /* of what is enqueued */
+    int first_mask;              /* sampled before the GroupApi event, for the first op */
     uint64_t clock;              /* "GPU" time of the next start */
     int result;                  /* of the last getCollInfo */
 } fake_comm_t;

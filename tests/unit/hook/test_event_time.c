@@ -201,7 +201,7 @@ ISOLATED(calls_without_profiler)
     CHECK_EQUAL(memory->members[0].event_timing, 1);
     CHECK_EQUAL(memory->members[0].clock_id, 0);
     CHECK_EQUAL(atomic_load(&att_hook_attached()->process->frozen), RANKS * 3);
-    CHECK_EQUAL(atomic_load(&att_hook_attached()->process->unstamped), 1);
+    CHECK_EQUAL(atomic_load(&att_hook_attached()->process->unstamped), ATT_UNSTAMPED_GRAPH);
     att_record_t record;
     int timed[RANKS] = {0}, captured = 0;
     while (agent_record(&record)) {

@@ -357,7 +357,7 @@ ISOLATED(captured_calls_take_the_incumbent)
             CHECK_EQUAL(r.untimed, captured ? ATT_UNTIMED_CAPTURED : ATT_UNTIMED_OFF);
         }
         no_record();
-        CHECK_EQUAL(atomic_load(&process()->unstamped), 1);
+        CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_GRAPH);
         CHECK_EQUAL(fake_mask, ATT_EVENT_COLL_API);
     }
     fake_destroy(&comm);

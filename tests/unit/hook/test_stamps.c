@@ -1,5 +1,5 @@
-/* When calls may be stamped: no call that is captured, whoever makes it and whenever the hook learns
- * of it, and none after an AllGatherV. */
+/* When calls may be stamped: no call that is captured, whoever makes it and whenever the hook
+ * learns of it, and none after an AllGatherV. */
 #include "fake_nccl.h"
 #include "hook/stamps.h"
 #include "hook/preload_comm.h"
@@ -7,15 +7,17 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <cmocka.h>
 
 #define RANKS  2
 #define STAMPS (ATT_EVENT_COLL | ATT_EVENT_KERNEL_CH)
 
-static int *capturing, *answer;
+static int *capturing, *answer; /* of the stand-in for the driver */
 
 static void load_driver(void)
 {
@@ -51,7 +53,9 @@ ISOLATED(nothing_is_stamped_where_nobody_tells)
 {
     load_driver();
     calls_alone(0);
-    CHECK(strstr(fake_log_text, "is not searched: it is not known before a call") != NULL);
+    CHECK(strstr(fake_log_text, "no call is timed from here on: it is not known before a call") !=
+          NULL);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_UNTOLD);
 }
 
 ISOLATED(stamped_on_the_users_word)
@@ -64,6 +68,74 @@ ISOLATED(stamped_on_the_users_word)
 ISOLATED(stamped_without_a_driver)
 {
     calls_alone(STAMPS);
+}
+
+/* ---- the shared memory that stamps take ---- */
+
+ISOLATED(room_is_looked_for)
+{
+    CHECK(att_stamps_have_room("/", 0));
+    CHECK(!att_stamps_have_room("/", 1ull << 40));
+    CHECK(!att_stamps_have_room("/nowhere", 0));
+}
+
+/* In a mount namespace of its own, where that may be made. */
+static bool small_shared_memory(const char *size)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", "/dev/shm", "tmpfs", 0, size) == 0;
+}
+
+/* Two ranks, each with two communicators, 33 MiB for each of the four. */
+static void two_communicators(const char *size, uint32_t first, uint32_t second)
+{
+    fake_comm_t comms[2];
+    load_driver();
+    setenv("ATTUNE_GRAPHS", "no", 1);
+    if (!small_shared_memory(size))
+        return;
+    fake_init(&comms[0], &fake_linked, 6, 0xabc, 2, 0);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), first);
+    fake_init(&comms[1], &fake_linked, 6, 0xdef, 2, 0);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), second);
+    atomic_store(&process()->timing, 1);
+    fake_call(&comms[0], ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    CHECK_EQUAL(fake_mask & STAMPS, second == 0 ? STAMPS : 0);
+    fake_destroy(&comms[0]);
+    fake_destroy(&comms[1]);
+}
+
+ISOLATED(no_stamps_without_room)
+{
+    two_communicators("size=64m", ATT_UNSTAMPED_ROOM, ATT_UNSTAMPED_ROOM);
+}
+
+ISOLATED(a_second_communicator_needs_as_much)
+{
+    two_communicators("size=90m", 0, ATT_UNSTAMPED_ROOM);
+}
+
+ISOLATED(room_for_all)
+{
+    two_communicators("size=140m", 0, 0);
+}
+
+/* What was made is not asked for again. */
+ISOLATED(what_was_stamped_has_its_room)
+{
+    fake_comm_t comms[2];
+    load_driver();
+    setenv("ATTUNE_GRAPHS", "no", 1);
+    if (!small_shared_memory("size=90m"))
+        return;
+    fake_init(&comms[0], &fake_linked, 6, 0xabc, 2, 0);
+    atomic_store(&process()->timing, 1);
+    for (int i = 0; i < 3; i++)
+        fake_call(&comms[0], ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    fake_init(&comms[1], &fake_linked, 6, 0xdef, 2, 0);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), 0);
+    fake_destroy(&comms[0]);
+    fake_destroy(&comms[1]);
 }
 
 /* Settings are applied all the same. */
@@ -99,7 +171,7 @@ ISOLATED(a_captured_group_without_collectives)
         CHECK_EQUAL(fake_mask & STAMPS, 0);
         fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
         CHECK_EQUAL(fake_mask & STAMPS, 0);
-        CHECK_EQUAL(atomic_load(&process()->unstamped), 1);
+        CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_GRAPH);
         fake_destroy(&comm);
         atomic_store(&process()->timing, 0);
     }
@@ -144,6 +216,8 @@ ISOLATED(none_after_an_all_gather_v)
     stamps_after(6, NULL, 3, same, STAMPS);
     stamps_after(6, NULL, 3, several, 0);
     stamps_after(6, "1", 3, several, 0);
+    stamps_after(6, "", 3, several, 0); /* for NCCL the default */
+    stamps_after(6, "on", 3, several, 0);
     stamps_after(6, "0", 3, several, STAMPS);
     stamps_after(5, NULL, 3, several, STAMPS); /* NCCL 2.28 has none */
 }
@@ -238,6 +312,7 @@ static void stamped_calls(rank_t *r)
         reduce(r);
     pthread_barrier_wait(&meet);
     CHECK_EQUAL(stamps(r), STAMPS);
+    pthread_barrier_wait(&meet);
 }
 
 /* The very first captured call is looked at before NCCL reads its mask. */
@@ -249,7 +324,7 @@ static void captured_calls(rank_t *r)
         reduce(r);
     pthread_barrier_wait(&meet);
     CHECK_EQUAL(stamps(r), 0);
-    CHECK_EQUAL(atomic_load(&process()->unstamped), 1);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_GRAPH);
     set(r, capturing, 0);
     for (int i = 0; i < 3; i++)
         reduce(r);
@@ -321,12 +396,162 @@ ISOLATED(where_the_driver_cannot_say)
     CHECK(last > 3);
 }
 
+/* Another stream captures, and this one is the legacy stream. */
+static void other_captures(rank_t *r)
+{
+    stamped_calls(r);
+    set(r, answer, 906);
+    reduce(r);
+    pthread_barrier_wait(&meet);
+    CHECK_EQUAL(stamps(r), 0);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_GRAPH);
+    set(r, answer, 0);
+}
+
+ISOLATED(where_another_stream_captures)
+{
+    uint32_t last;
+    timed_of(other_captures, &last);
+}
+
+/* One communicator's calls come through the preload, another's by functions that were taken with
+ * dlsym from the same NCCL: its captured calls would be told of too late. */
+static void taken_calls(rank_t *r)
+{
+    void *nccl = dlopen(FABRIC, RTLD_NOW | RTLD_NOLOAD);
+    __typeof__(&ncclAllReduce) taken = (__typeof__(&ncclAllReduce))dlsym(nccl, "pncclAllReduce");
+    CHECK(taken != NULL);
+    stamped_calls(r);
+    CHECK_EQUAL(taken(buffers[r->rank], buffers[r->rank], 1024, 7, 0, r->comm, NULL), 0);
+    pthread_barrier_wait(&meet);
+    CHECK_EQUAL(stamps(r), 0);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_UNTOLD);
+    pthread_barrier_wait(&meet);
+}
+
+ISOLATED(not_beside_calls_that_pass_by)
+{
+    uint32_t last;
+    timed_of(taken_calls, &last);
+}
+
+/* ---- on an NCCL that only looks at its mask ---- */
+
+typedef struct copy {
+    void *comm;
+    int *seen;
+    _Atomic int mask;
+} copy_t;
+
+static void open_copy(copy_t *copy)
+{
+    att_nccl_id_t id = {{0}};
+    void *nccl = dlopen(COPY, RTLD_NOW | RTLD_GLOBAL);
+    CHECK(nccl != NULL);
+    CHECK(att_hook_attach(NULL) != NULL);
+    int **mask = dlsym(nccl, "copy_mask");
+    copy->seen = dlsym(nccl, "copy_seen");
+    CHECK(mask != NULL && copy->seen != NULL);
+    *mask = (int *)&copy->mask;
+    CHECK_EQUAL(ncclCommInitRank(&copy->comm, 2, id, 0), 0);
+    CHECK(att_preload_copy_watch(mask, &copy->mask));
+    CHECK(!att_preload_copy_watch(&fake_mask, &copy->mask)); /* in another object */
+    copy->mask = STAMPS;
+    att_stamps_by_preload = true;
+}
+
+/* Whether stamps are on or not: another thread may put them on at any moment. */
+ISOLATED(every_call_is_looked_at)
+{
+    copy_t copy;
+    load_driver();
+    open_copy(&copy);
+    CHECK_EQUAL(ncclAllReduce("", (void *)"", 1, 7, 0, copy.comm, NULL), 0);
+    CHECK_EQUAL(*copy.seen, STAMPS);
+    for (int i = 0; i < 3; i++) {
+        copy.mask = i == 0 ? 0 : STAMPS;
+        atomic_store(&process()->unstamped, 0);
+        *capturing = 1;
+        CHECK_EQUAL(i < 2 ? ncclAllReduce("", (void *)"", 1, 7, 0, copy.comm, NULL)
+                          : ncclSend("", 1, 7, 1, copy.comm, NULL),
+                    0);
+        *capturing = 0;
+        CHECK_EQUAL(*copy.seen, 0);
+        CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_GRAPH);
+        att_stamps_on(process(), &copy.mask);
+        CHECK_EQUAL(copy.mask, 0);
+    }
+}
+
+ISOLATED(point_to_point_goes_without)
+{
+    copy_t copy;
+    load_driver();
+    open_copy(&copy);
+    CHECK_EQUAL(ncclSend("", 1, 7, 1, copy.comm, NULL), 0);
+    CHECK_EQUAL(*copy.seen, 0);
+    CHECK_EQUAL(copy.mask, STAMPS);
+    copy.mask = 0;
+    CHECK_EQUAL(ncclSend("", 1, 7, 1, copy.comm, NULL), 0);
+    CHECK_EQUAL(copy.mask, 0);
+}
+
+/* ---- threads ---- */
+
+static _Atomic int contested, over;
+
+static void *put_on(void *argument)
+{
+    while (!atomic_load(&over))
+        att_stamps_on(argument, &contested);
+    return NULL;
+}
+
+ISOLATED(an_end_is_an_end)
+{
+    pthread_t thread;
+    CHECK(att_hook_attach(NULL) != NULL);
+    CHECK_EQUAL(pthread_create(&thread, NULL, put_on, process()), 0);
+    for (int i = 0; i < 20000; i++) {
+        atomic_store(&process()->unstamped, 0);
+        for (int wait = 0; wait < 1000 && atomic_load(&contested) == 0; wait++)
+            continue;
+        att_stamps_end(process(), &contested, ATT_UNSTAMPED_GRAPH);
+        CHECK_EQUAL(atomic_load(&contested), 0);
+    }
+    atomic_store(&over, 1);
+    pthread_join(thread, NULL);
+}
+
+/* ---- what NCCL is spared ---- */
+
+ISOLATED(handles_only_where_they_are_of_use)
+{
+    fake_comm_t comm;
+    fake_init(&comm, &fake_linked, 6, 0xabc, 2, 0);
+    fake_op_t op = fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    CHECK(op.api == NULL);
+    atomic_store(&process()->timing, 1);
+    fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    fake_begin(&comm);
+    CHECK(comm.group == NULL);
+    fake_op_t *second = fake_enqueue(&comm, ATT_COLLECTIVE_ALL_REDUCE, 1024, false);
+    CHECK(second->api != NULL);
+    fake_end(&comm);
+    fake_destroy(&comm);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_stamped_where_nobody_tells),
         cmocka_unit_test(stamped_on_the_users_word),
         cmocka_unit_test(stamped_without_a_driver),
+        cmocka_unit_test(room_is_looked_for),
+        cmocka_unit_test(no_stamps_without_room),
+        cmocka_unit_test(a_second_communicator_needs_as_much),
+        cmocka_unit_test(room_for_all),
+        cmocka_unit_test(what_was_stamped_has_its_room),
         cmocka_unit_test(applied_where_nobody_tells),
         cmocka_unit_test(a_captured_group_without_collectives),
         cmocka_unit_test(none_after_an_all_gather_v),
@@ -334,6 +559,12 @@ int main(void)
         cmocka_unit_test(the_first_captured_call_carries_none),
         cmocka_unit_test(in_a_group_too),
         cmocka_unit_test(where_the_driver_cannot_say),
+        cmocka_unit_test(where_another_stream_captures),
+        cmocka_unit_test(not_beside_calls_that_pass_by),
+        cmocka_unit_test(every_call_is_looked_at),
+        cmocka_unit_test(point_to_point_goes_without),
+        cmocka_unit_test(an_end_is_an_end),
+        cmocka_unit_test(handles_only_where_they_are_of_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
