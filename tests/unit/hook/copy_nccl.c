@@ -19,7 +19,8 @@ BODY int copy_answer;
 static int called(att_nccl_function_t number)
 {
     __atomic_add_fetch(&copy_calls[number], 1, __ATOMIC_RELAXED);
-    copy_seen = copy_mask != NULL ? *copy_mask : 0;
+    if (copy_mask != NULL)
+        copy_seen = *copy_mask;
     return copy_answer;
 }
 
