@@ -39,8 +39,8 @@ void att_profiler_group(void *pointer, bool captured)
         return;
     if (__builtin_expect(captured, 0)) /* also of Send alone: its replays count, too */
         att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GRAPH);
-    else if (__builtin_expect(att_preload_thread.inside == 0, 0) &&
-             atomic_load_explicit(&att_stamps_by_preload, memory_order_relaxed))
+    else if (atomic_load_explicit(&att_stamps_by_preload, memory_order_relaxed) &&
+             __builtin_expect(att_preload_thread.inside == 0, 0))
         att_stamps_bypassed(context);
 }
 
