@@ -3,10 +3,10 @@
 #include "hook/preload.h"
 
 #include "base/log.h"
-#include "hook/stamps.h"
 #include "hook/event.h"
 #include "hook/event_time.h"
 #include "hook/preload_comm.h"
+#include "hook/stamps.h"
 #include "hook/variant.h"
 
 #include <dlfcn.h>

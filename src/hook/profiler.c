@@ -2,11 +2,11 @@
 #include "hook/profiler.h"
 
 #include "base/names.h"
-#include "hook/stamps.h"
 #include "hook/chain_profiler.h"
 #include "hook/context.h"
 #include "hook/datatype.h"
 #include "hook/preload.h"
+#include "hook/stamps.h"
 
 static __thread uint64_t groups; /* that NCCL has told this thread of, above the thread's number */
 static _Atomic uint64_t threads;

@@ -14,10 +14,9 @@
 /* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: the stream is the legacy one, and another one captures. */
 #define OTHER_CAPTURES 906
 
-#define UNTOLD                                                                                     \
-    "it is not known before a call whether it goes into a CUDA graph, as NCCL's calls do not "     \
-    "pass "                                                                                        \
-    "through the preload; attune run --no-graphs (ATTUNE_GRAPHS=no) says that none do"
+static const char untold[] =
+    "it is not known before a call whether it goes into a CUDA graph, as NCCL's calls do not pass "
+    "through the preload; attune run --no-graphs (ATTUNE_GRAPHS=no) says that none do";
 
 _Atomic bool att_stamps_by_preload;
 static _Atomic int switching; /* threads that put stamps on right now */
@@ -104,14 +103,13 @@ void att_stamps_init(att_context_t *context, const att_profiler_start_t *start)
     bool excluded = att_stamps_graphs_excluded();
     if (!excluded && (!preloaded || att_event_driver() == NULL)) {
         att_stamps_end(process, context->mask, ATT_UNSTAMPED_UNTOLD);
-        say(context, start->logger, UNTOLD);
+        say(context, start->logger, "%s", untold);
     } else if (!att_stamps_have_room(SHARED_MEMORY, pools)) {
         att_stamps_end(process, context->mask, ATT_UNSTAMPED_ROOM);
         say(context, start->logger,
-            "NCCL would need %llu MiB in " SHARED_MEMORY
-            " for it, and the job would die of a fault "
-            "without (docker run --shm-size, or --ipc=host)",
-            (unsigned long long)(pools * ATT_STAMPS_POOL >> 20));
+            "NCCL would need %llu MiB in %s for it, and the job would die of a fault without "
+            "(docker run --shm-size, or --ipc=host)",
+            (unsigned long long)(pools * ATT_STAMPS_POOL >> 20), SHARED_MEMORY);
     } else if (!excluded) {
         atomic_store(&att_stamps_by_preload, true);
     }
@@ -163,7 +161,7 @@ void att_stamps_bypassed(const att_context_t *context)
     if (atomic_load(&context->sink.process->unstamped) != 0)
         return;
     att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_UNTOLD);
-    say(context, NULL, UNTOLD);
+    say(context, NULL, "%s", untold);
 }
 
 /* Against att_stamps_end in another thread: either this one sees the end, or that one sees this one
@@ -194,6 +192,6 @@ void att_stamps_broadcast(att_context_t *context, int root, uint64_t group)
     att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GATHERS);
     say(context, NULL,
         "the job broadcasts from several roots in one group, and NCCL's stamps are wrong after "
-        "such an "
-        "AllGatherV; NCCL_ALLGATHERV_ENABLE=0 does without it");
+        "such "
+        "an AllGatherV; NCCL_ALLGATHERV_ENABLE=0 does without it");
 }

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/protocol.h"
-#include "hook/stamps.h"
 #include "hook/context.h"
 #include "hook/preload.h"
+#include "hook/stamps.h"
 
 #include <stdlib.h>
 #include <string.h>
