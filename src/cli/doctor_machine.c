@@ -1,5 +1,6 @@
 /* What NCCL's tuning guide asks of a machine (NVIDIA, NCCL user guide, troubleshooting and env). */
 #include "cli/doctor.h"
+#include "hook/stamps.h"
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define SOCKETS_MOST   64 /* MAX_SOCKETS of src/transport/net_socket.cc */
@@ -276,6 +278,30 @@ static void check_affinity(att_doctor_t *d)
                        gpus);
 }
 
+/* What NCCL makes there at the first timed call (hook/stamps.h). */
+static void check_timing_room(att_doctor_t *d)
+{
+    glob_t found;
+    int gpus = count_matches(d, "/proc/driver/nvidia/gpus/*", &found);
+    globfree(&found);
+    char path[PATH_MAX];
+    struct statvfs room;
+    snprintf(path, sizeof path, "%s/dev/shm", d->root);
+    if (gpus == 0) {
+        att_doctor_add(d, "timing-room", ATT_CHECK_SKIP, NULL, "no NVIDIA GPU");
+        return;
+    }
+    double left =
+        statvfs(path, &room) == 0 ? (double)room.f_bavail * (double)room.f_frsize / (1 << 20) : 0;
+    double need = gpus * (double)ATT_STAMPS_POOL / (1 << 20);
+    att_doctor_add(
+        d, "timing-room", left < need ? ATT_CHECK_WARN : ATT_CHECK_PASS,
+        left < need ? "docker run --shm-size or --ipc=host: without room nothing is tuned" : NULL,
+        "timing takes %.0f MiB of /dev/shm for each communicator of %d GPUs; %.0f MiB are "
+        "left",
+        need, gpus, left);
+}
+
 static void check_broadcast(att_doctor_t *d)
 {
     const char *value = att_doctor_variable(d, "NCCL_ALLGATHERV_ENABLE");
@@ -285,7 +311,7 @@ static void check_broadcast(att_doctor_t *d)
         att_doctor_add(d, "broadcast", ATT_CHECK_WARN,
                        "NCCL_ALLGATHERV_ENABLE=0, when the job broadcasts in its steps",
                        "since NCCL 2.29.2 the profiler is told nothing about Broadcast: it keeps "
-                       "NCCL's choice");
+                       "NCCL's choice; several roots in one group end the timing of the job");
 }
 
 void att_doctor_machine(att_doctor_t *d)
@@ -295,5 +321,6 @@ void att_doctor_machine(att_doctor_t *d)
     check_ports(d);
     check_interface(d);
     check_affinity(d);
+    check_timing_room(d);
     check_broadcast(d);
 }

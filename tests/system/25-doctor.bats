@@ -83,6 +83,19 @@ ib() { # ib STATE
     expect_verdict gpu-direct pass
 }
 
+@test "room in /dev/shm for what NCCL needs to time calls" {
+    machine
+    expect_verdict timing-room skip
+    mkdir -p root/proc/driver/nvidia/gpus/0000:{1a,1b}:00.0 root/dev/shm
+    machine
+    expect_verdict timing-room pass
+    expect_output 'timing takes 65 MiB of /dev/shm for each communicator of 2 GPUs'
+    rmdir root/dev/shm
+    machine
+    expect_verdict timing-room warn
+    expect_output 'docker run --shm-size'
+}
+
 @test "socket threads times sockets is at most 64, also from nccl.conf" {
     NCCL_SOCKET_NTHREADS=8 NCCL_NSOCKS_PERTHREAD=8 machine
     expect_verdict sockets pass
