@@ -29,6 +29,15 @@ uint32_t att_facts_lanes(const struct att_node *node, uint32_t task, uint32_t *l
     return found;
 }
 
+uint32_t att_facts_unstamped(const struct att_node *node, uint32_t lane)
+{
+    const att_segment_member_t *member = member_of(node, lane);
+    const att_segment_memory_t *memory = att_node_memory(node);
+    return member->profiler_abi != 0
+               ? atomic_load(&memory->processes[member->process % ATT_PROCESSES].unstamped)
+               : 0;
+}
+
 void att_facts_report(const struct att_node *node, const att_config_t *config, uint32_t task,
                       const uint32_t *lanes, uint32_t count, att_reported_t *reported)
 {
@@ -44,6 +53,7 @@ void att_facts_report(const struct att_node *node, const att_config_t *config, u
             .has_chunk = m->tuner_abi >= 6,
             .variants = atomic_load(&att_node_memory(node)->lanes[lanes[i]].variants),
             .whole_stamps = m->whole_stamps,
+            .unstamped = att_facts_unstamped(node, lanes[i]),
             .nccl_version = m->nccl_version,
             .tuner_abi = m->tuner_abi,
             .clock_id = m->clock_id,
@@ -87,6 +97,7 @@ void att_facts_merge(att_reported_t *into, const att_reported_t *other)
     into->has_chunk &= other->has_chunk;
     into->variants &= other->variants;
     into->whole_stamps &= other->whole_stamps;
+    into->unstamped |= other->unstamped;
     if (into->clock_id != other->clock_id)
         into->clock_id = 0;
     into->prepared = larger(into->prepared, other->prepared);

@@ -18,6 +18,7 @@ typedef struct att_reported {
     uint32_t has_chunk;       /* all of them */
     uint32_t variants;        /* ANDed: communicator variants that calls can be sent to */
     uint32_t whole_stamps;    /* all of them */
+    uint32_t unstamped;       /* ORed: why calls are not stamped, ATT_UNSTAMPED_* */
     uint32_t nccl_version, tuner_abi;
     uint64_t hook_version; /* first bytes of the text */
     uint64_t clock_id;     /* 0: several, or unknown */
@@ -36,6 +37,8 @@ void att_facts_merge(att_reported_t *into, const att_reported_t *other);
  * Returns how many. */
 uint32_t att_facts_lanes(const struct att_node *node, uint32_t task, uint32_t *lanes,
                          uint32_t most);
+/* Why the calls of a lane are not stamped, ATT_UNSTAMPED_*; 0: they are, or are timed by events. */
+uint32_t att_facts_unstamped(const struct att_node *node, uint32_t lane);
 /* `native`: algorithm, protocol and channels that NCCL's own choice uses. */
 void att_facts_gather(const struct att_node *node, const att_config_t *config, uint32_t task,
                       const att_reported_t *reported, att_setting_t native,

@@ -397,11 +397,6 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     att_switch_tick(&t->sw, now_ns);
     if (att_coordinator_busy(&t->sw.coordinator))
         return 0;
-    if (t->unstamped != 0) {
-        att_task_give_up_stamps(t);
-        if (t->state != ATT_TASK_TUNING)
-            return 0;
-    }
     uint64_t low = watermark(t);
     if (low > t->low) {
         t->low = low;
@@ -419,6 +414,17 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
         att_optimizer_expire(t->optimizer);
         list_over(t);
         t->sw.last_fence = 0; /* no record will tell: look at the lanes themselves */
+    }
+    if (t->unstamped != 0) {
+        if (t->plan_out && t->least_calls >= t->sw.list_end) { /* no record will say so */
+            note_over(t, t->sw.coordinator.txn);
+            att_optimizer_expire(t->optimizer);
+            list_over(t);
+        }
+        if (!t->plan_out)
+            att_task_give_up_stamps(t);
+        if (t->state != ATT_TASK_TUNING)
+            return 0;
     }
     check_channels(t, now_ns);
     note_phase(t);
@@ -439,7 +445,7 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
         t->plan_waiting = 0;
     }
     /* Records show when every rank is beyond the last fence; only then its lanes are looked at. */
-    if (low <= t->sw.last_fence && t->sw.last_fence != 0)
+    if (low <= t->sw.last_fence && t->sw.last_fence != 0 && t->unstamped == 0)
         return 0;
     if (!att_switch_ready(&t->sw) || att_kind_waits(t, now_ns))
         return 0;
@@ -477,21 +483,23 @@ static void adopt_incumbent(struct att_task *t)
         att_task_refuse(t, ATT_TASK_OBSERVED, "an earlier sidecar settled it");
 }
 
+/* How far the lanes of this node are, and whether calls are still stamped, anywhere. */
 static void feel_pulse(struct att_task *t, uint64_t now_ns)
 {
     const att_segment_memory_t *memory = att_node_memory(t->shared->node);
     const att_index_list_t *lanes = att_node_lanes(t->shared->node, t->index);
     uint64_t calls = 0;
+    t->least_calls = UINT64_MAX;
     for (uint32_t i = 0; i < lanes->count; i++) {
-        const att_segment_lane_t *lane = &memory->lanes[lanes->items[i]];
-        const att_segment_member_t *member = &memory->members[lane->member % ATT_MEMBERS];
-        uint64_t next = atomic_load(&lane->word) >> 1;
+        uint64_t next = atomic_load(&memory->lanes[lanes->items[i]].word) >> 1;
         calls = next > calls ? next : calls;
-        if (member->profiler_abi != 0)
-            t->unstamped |=
-                atomic_load(&memory->processes[member->process % ATT_PROCESSES].unstamped);
+        t->least_calls = next < t->least_calls ? next : t->least_calls;
+        t->unstamped |= att_facts_unstamped(t->shared->node, lanes->items[i]);
     }
     att_pulse_note(&t->pulse, calls, now_ns);
+    att_reported_t reported;
+    if (t->reach != NULL && t->reach->reported(t->reach->context, t->task, &reported))
+        t->unstamped |= reported.unstamped;
 }
 
 int att_task_step(struct att_task *t, uint64_t now_ns)
@@ -499,7 +507,7 @@ int att_task_step(struct att_task *t, uint64_t now_ns)
     t->stepped_ns = now_ns;
     if (t->state <= ATT_TASK_TUNING && now_ns - t->pulse.looked_ns >= ATT_PULSE_LOOK_NS)
         feel_pulse(t, now_ns);
-    if (t->unstamped != 0 && t->state <= ATT_TASK_NATIVE) {
+    if (t->unstamped != 0 && t->state == ATT_TASK_NATIVE) {
         att_task_give_up_stamps(t);
         return 0;
     }

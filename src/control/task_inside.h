@@ -31,7 +31,8 @@ struct att_task {
     att_recent_t recent;
     uint64_t stepped_ns; /* time of the last round */
     att_pulse_t pulse;
-    uint32_t unstamped; /* ATT_UNSTAMPED_* of its processes */
+    uint32_t unstamped;   /* ATT_UNSTAMPED_* of its processes */
+    uint64_t least_calls; /* of this node's lanes, when the pulse was felt */
     int native_known;
 
     /* plans -> switches */

@@ -197,7 +197,9 @@ void att_task_give_up_stamps(struct att_task *t)
     for (size_t i = 0; status.phase < ATT_PHASE_SETTLED && i < sizeof reasons / sizeof *reasons;
          i++)
         if (t->unstamped & reasons[i].why) {
-            att_task_refuse(t, ATT_TASK_REFUSED, reasons[i].text);
+            /* A winner that is in force stays, as a restarted sidecar leaves it. */
+            bool kept = att_setting_is_keep(t->task->incumbent);
+            att_task_refuse(t, kept ? ATT_TASK_REFUSED : ATT_TASK_OBSERVED, reasons[i].text);
             return;
         }
 }

@@ -87,8 +87,8 @@ typedef struct att_context {
     uint32_t profiler_abi;
     uint32_t process_index;
     bool has_profiler, has_tuner;
-    uint64_t broadcast_group; /* of its latest Broadcast, as the thread counts groups */
-    int broadcast_root;
+    int broadcast_root; /* of the latest Broadcast since the tuner was asked */
+    bool has_root;
     bool gathers; /* broadcasts may become an AllGatherV: hook/stamps.h */
     bool variant; /* of another communicator, whose member it counts for; decides when told to */
     struct att_context *next_free;

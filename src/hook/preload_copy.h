@@ -20,6 +20,7 @@ typedef struct att_preload_copy {
     int (*comm_rank)(const void *comm, int *rank);
     int (*version)(int *version);
     int version_code;            /* NCCL_VERSION_CODE, 0 unknown */
+    _Atomic bool bare;           /* no stamp is in its mask any more, nor will be: hook/stamps.h */
     _Atomic(_Atomic int *) mask; /* the hook's part of its event mask; NULL: no profiler of ours */
 } att_preload_copy_t;
 

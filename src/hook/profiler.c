@@ -71,7 +71,7 @@ void *att_profiler_coll_api(void *pointer, bool captured)
 void att_profiler_broadcast(void *pointer, int root)
 {
     if (pointer != NULL && !att_hook_is_stopped())
-        att_stamps_broadcast(pointer, root, groups);
+        att_stamps_broadcast(pointer, root);
 }
 
 /* Message bytes as the tuner counts them (ncclFuncMaxSendRecvCount, src/include/enqueue.h). */

@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "hook/chain_profiler.h"
 #include "hook/event.h"
+#include "hook/preload.h"
+#include "hook/variant.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #define SHARED_MEMORY "/dev/shm" /* where NCCL makes it */
 /* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: the stream is the legacy one, and another one captures. */
 #define OTHER_CAPTURES 906
+#define NO_CONTEXT     201 /* CUDA_ERROR_INVALID_CONTEXT: NCCL is going to set one */
 
 static const char untold[] =
     "it is not known before a call whether it goes into a CUDA graph, as NCCL's calls do not pass "
@@ -64,11 +67,16 @@ bool att_stamps_have_room(const char *folder, uint64_t pools)
            (uint64_t)room.f_bavail * room.f_frsize >= pools * ATT_STAMPS_POOL;
 }
 
-/* Pools that this communicator and the others of this node have still to make. */
+/* Pools that this communicator and the others of this node have still to make, each with its
+ * variants. */
 static uint64_t pools_to_come(const att_context_t *context, const att_profiler_start_t *start)
 {
     const att_segment_memory_t *memory = context->memory;
-    uint64_t pools =
+    const char *list = getenv("ATTUNE_VARIANTS");
+    att_variants_t variants = {0};
+    if (list != NULL && att_variants_parse(list, &variants, NULL) != ATT_OK)
+        variants.count = 0;
+    uint64_t ranks =
         start->nodes > 0 ? (start->ranks + start->nodes - 1) / start->nodes : start->ranks;
     uint32_t count = att_segment_count(&memory->header.member_count, ATT_MEMBERS);
     for (uint32_t i = 0; i < count; i++) {
@@ -76,9 +84,9 @@ static uint64_t pools_to_come(const att_context_t *context, const att_profiler_s
         if (atomic_load(&member->state) == ATT_ENTRY_LIVE && member->profiler_abi != 0 &&
             atomic_load(&member->stamped) == 0 &&
             memory->groups[member->group % ATT_GROUPS].hash != start->comm_id)
-            pools++;
+            ranks++;
     }
-    return pools;
+    return ranks * (1 + variants.count);
 }
 
 /* Profiler ABI 6 and AllGatherV came with the same NCCL, 2.29.2. As NCCL reads numbers
@@ -104,7 +112,8 @@ void att_stamps_init(att_context_t *context, const att_profiler_start_t *start)
     if (!excluded && (!preloaded || att_event_driver() == NULL)) {
         att_stamps_end(process, context->mask, ATT_UNSTAMPED_UNTOLD);
         say(context, start->logger, "%s", untold);
-    } else if (!att_stamps_have_room(SHARED_MEMORY, pools)) {
+    } else if (att_preload_thread.creation.parent == NULL && /* its variants are counted with it */
+               !att_stamps_have_room(SHARED_MEMORY, pools)) {
         att_stamps_end(process, context->mask, ATT_UNSTAMPED_ROOM);
         say(context, start->logger,
             "NCCL would need %llu MiB in %s for it, and the job would die of a fault without "
@@ -117,6 +126,15 @@ void att_stamps_init(att_context_t *context, const att_profiler_start_t *start)
 
 /* ---- later ---- */
 
+/* After the end of stamps, for the first call of each copy: the end may have been of another copy's
+ * mask, and its thread may not have taken this one's bits away yet. */
+static __attribute__((noinline)) void make_bare(att_preload_copy_t *copy,
+                                                att_segment_process_t *process, _Atomic int *mask)
+{
+    att_stamps_end(process, mask, 0);
+    atomic_store_explicit(&copy->bare, true, memory_order_release);
+}
+
 void att_stamps_before(const att_preload_copy_t *copy, void *stream)
 {
     _Atomic int *mask = atomic_load_explicit(&copy->mask, memory_order_acquire);
@@ -126,11 +144,17 @@ void att_stamps_before(const att_preload_copy_t *copy, void *stream)
     const att_event_driver_t *driver = att_event_driver();
     int status = 0;
     if (hook == NULL || driver == NULL || att_hook_is_stopped() ||
-        atomic_load_explicit(&hook->process->unstamped, memory_order_relaxed) != 0)
+        atomic_load_explicit(&copy->bare, memory_order_acquire))
         return;
+    if (atomic_load(&hook->process->unstamped) != 0) {
+        make_bare((att_preload_copy_t *)copy, hook->process, mask);
+        return;
+    }
     int error = driver->capturing(stream, &status);
-    if (__builtin_expect(error != 0 && error != OTHER_CAPTURES, 0))
-        take_away(mask); /* unknown: not this call */
+    if (__builtin_expect(error == NO_CONTEXT, 0))
+        take_away(mask); /* not known, for this call */
+    else if (__builtin_expect(error != 0 && error != OTHER_CAPTURES, 0))
+        att_stamps_end(hook->process, mask, ATT_UNSTAMPED_UNTOLD);
     else if (__builtin_expect(error != 0 || status != 0, 0))
         att_stamps_end(hook->process, mask, ATT_UNSTAMPED_GRAPH);
 }
@@ -182,10 +206,10 @@ void att_stamps_end(att_segment_process_t *process, _Atomic int *mask, uint32_t 
     take_away(mask);
 }
 
-void att_stamps_broadcast(att_context_t *context, int root, uint64_t group)
+void att_stamps_broadcast(att_context_t *context, int root)
 {
-    bool several = context->broadcast_group == group && context->broadcast_root != root;
-    context->broadcast_group = group;
+    bool several = context->has_root && context->broadcast_root != root;
+    context->has_root = true;
     context->broadcast_root = root;
     if (!several || !context->gathers || atomic_load(&context->sink.process->unstamped) != 0)
         return;

@@ -58,8 +58,8 @@ void att_stamps_end(att_segment_process_t *process, _Atomic int *mask, uint32_t 
 extern _Atomic bool att_stamps_by_preload __attribute__((visibility("hidden")));
 void att_stamps_bypassed(const att_context_t *context);
 
-/* A Broadcast in the thread's `group`: does it, with another root than the one before, make them an
- * AllGatherV? */
-void att_stamps_broadcast(att_context_t *context, int root, uint64_t group);
+/* A Broadcast. A lone one, or several of one root, ask the tuner before the next one comes; others
+ * become an AllGatherV. */
+void att_stamps_broadcast(att_context_t *context, int root);
 
 #endif

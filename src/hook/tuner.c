@@ -316,6 +316,7 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
                    : find_lane_slowly(context, key, bytes, table, algorithms, protocols);
     }
     batch->decisions++;
+    context->has_root = false;
     if (__builtin_expect(lane == NULL, 0)) {
         context->counts.simulated++;
         remember(batch, collective, &ATT_SETTING_KEEP);

@@ -222,6 +222,24 @@ ISOLATED(none_after_an_all_gather_v)
     stamps_after(5, NULL, 3, several, STAMPS); /* NCCL 2.28 has none */
 }
 
+/* NCCL tells of groups within a group two by two: what counts is that nobody asked the tuner. */
+ISOLATED(roots_of_groups_within_a_group)
+{
+    fake_comm_t comm;
+    fake_init(&comm, &fake_linked, 6, 0xabc, 2, 0);
+    atomic_store(&process()->timing, 1);
+    fake_call(&comm, ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
+    for (int i = 0; i < 4; i++) {
+        if (i % 2 == 0)
+            fake_begin(&comm);
+        comm.root = i / 2; /* 0 0, 1 1 */
+        fake_enqueue(&comm, ATT_COLLECTIVE_BROADCAST, 1024, false);
+        CHECK_EQUAL(atomic_load(&process()->unstamped), i < 2 ? 0 : ATT_UNSTAMPED_GATHERS);
+    }
+    fake_end(&comm);
+    fake_destroy(&comm);
+}
+
 ISOLATED(roots_of_one_group_only)
 {
     static const int first[] = {0}, second[] = {1};
@@ -471,6 +489,7 @@ ISOLATED(every_call_is_looked_at)
     for (int i = 0; i < 3; i++) {
         copy.mask = i == 0 ? 0 : STAMPS;
         atomic_store(&process()->unstamped, 0);
+        ((att_preload_copy_t *)att_preload_comm_find(copy.comm)->copy)->bare = false;
         *capturing = 1;
         CHECK_EQUAL(i < 2 ? ncclAllReduce("", (void *)"", 1, 7, 0, copy.comm, NULL)
                           : ncclSend("", 1, 7, 1, copy.comm, NULL),
@@ -481,6 +500,30 @@ ISOLATED(every_call_is_looked_at)
         att_stamps_on(process(), &copy.mask);
         CHECK_EQUAL(copy.mask, 0);
     }
+}
+
+/* The end was seen through another copy's mask, or its thread has not come to this one's yet. */
+ISOLATED(an_end_elsewhere_is_one_here)
+{
+    copy_t copy;
+    load_driver();
+    open_copy(&copy);
+    atomic_store(&process()->unstamped, ATT_UNSTAMPED_GATHERS);
+    CHECK_EQUAL(ncclAllReduce("", (void *)"", 1, 7, 0, copy.comm, NULL), 0);
+    CHECK_EQUAL(*copy.seen, 0);
+    CHECK_EQUAL(copy.mask, 0);
+}
+
+/* What a driver says that cannot tell. */
+ISOLATED(a_driver_that_fails_ends_stamps)
+{
+    copy_t copy;
+    load_driver();
+    open_copy(&copy);
+    *answer = 700;
+    CHECK_EQUAL(ncclAllReduce("", (void *)"", 1, 7, 0, copy.comm, NULL), 0);
+    CHECK_EQUAL(*copy.seen, 0);
+    CHECK_EQUAL(atomic_load(&process()->unstamped), ATT_UNSTAMPED_UNTOLD);
 }
 
 ISOLATED(point_to_point_goes_without)
@@ -555,6 +598,7 @@ int main(void)
         cmocka_unit_test(applied_where_nobody_tells),
         cmocka_unit_test(a_captured_group_without_collectives),
         cmocka_unit_test(none_after_an_all_gather_v),
+        cmocka_unit_test(roots_of_groups_within_a_group),
         cmocka_unit_test(roots_of_one_group_only),
         cmocka_unit_test(the_first_captured_call_carries_none),
         cmocka_unit_test(in_a_group_too),
@@ -562,6 +606,8 @@ int main(void)
         cmocka_unit_test(where_another_stream_captures),
         cmocka_unit_test(not_beside_calls_that_pass_by),
         cmocka_unit_test(every_call_is_looked_at),
+        cmocka_unit_test(an_end_elsewhere_is_one_here),
+        cmocka_unit_test(a_driver_that_fails_ends_stamps),
         cmocka_unit_test(point_to_point_goes_without),
         cmocka_unit_test(an_end_is_an_end),
         cmocka_unit_test(handles_only_where_they_are_of_use),
