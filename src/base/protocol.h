@@ -51,4 +51,8 @@ static inline uint32_t att_protocol_chunk_most(int collective, int algorithm, in
                                             : step * (long_chunk ? 4 : 1);
 }
 
+/* Bytes of /dev/shm that NCCL makes for each rank of a communicator once its calls are stamped
+ * (struct ncclProxyOpsPool, src/include/proxy.h; a page for its count). */
+#define ATT_STAMPS_POOL (34210176 + 4096)
+
 #endif

@@ -1,6 +1,6 @@
 /* What NCCL's tuning guide asks of a machine (NVIDIA, NCCL user guide, troubleshooting and env). */
+#include "base/protocol.h"
 #include "cli/doctor.h"
-#include "hook/stamps.h"
 
 #include <dlfcn.h>
 #include <glob.h>

@@ -23,11 +23,10 @@
 #ifndef ATT_HOOK_STAMPS_H
 #define ATT_HOOK_STAMPS_H
 
+#include "base/protocol.h"
 #include "hook/context.h"
 #include "hook/preload_copy.h"
 #include "hook/profiler.h"
-
-#define ATT_STAMPS_POOL (34210176 + 4096) /* bytes of /dev/shm a rank and communicator */
 
 /* The user may say that the job has no CUDA graphs (attune run --no-graphs). */
 bool att_stamps_graphs_excluded(void);

@@ -7,11 +7,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <cmocka.h>
 
 #define RANKS  2
@@ -68,74 +66,6 @@ ISOLATED(stamped_on_the_users_word)
 ISOLATED(stamped_without_a_driver)
 {
     calls_alone(STAMPS);
-}
-
-/* ---- the shared memory that stamps take ---- */
-
-ISOLATED(room_is_looked_for)
-{
-    CHECK(att_stamps_have_room("/", 0));
-    CHECK(!att_stamps_have_room("/", 1ull << 40));
-    CHECK(!att_stamps_have_room("/nowhere", 0));
-}
-
-/* In a mount namespace of its own, where that may be made. */
-static bool small_shared_memory(const char *size)
-{
-    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", "/dev/shm", "tmpfs", 0, size) == 0;
-}
-
-/* Two ranks, each with two communicators, 33 MiB for each of the four. */
-static void two_communicators(const char *size, uint32_t first, uint32_t second)
-{
-    fake_comm_t comms[2];
-    load_driver();
-    setenv("ATTUNE_GRAPHS", "no", 1);
-    if (!small_shared_memory(size))
-        return;
-    fake_init(&comms[0], &fake_linked, 6, 0xabc, 2, 0);
-    CHECK_EQUAL(atomic_load(&process()->unstamped), first);
-    fake_init(&comms[1], &fake_linked, 6, 0xdef, 2, 0);
-    CHECK_EQUAL(atomic_load(&process()->unstamped), second);
-    atomic_store(&process()->timing, 1);
-    fake_call(&comms[0], ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
-    CHECK_EQUAL(fake_mask & STAMPS, second == 0 ? STAMPS : 0);
-    fake_destroy(&comms[0]);
-    fake_destroy(&comms[1]);
-}
-
-ISOLATED(no_stamps_without_room)
-{
-    two_communicators("size=64m", ATT_UNSTAMPED_ROOM, ATT_UNSTAMPED_ROOM);
-}
-
-ISOLATED(a_second_communicator_needs_as_much)
-{
-    two_communicators("size=90m", 0, ATT_UNSTAMPED_ROOM);
-}
-
-ISOLATED(room_for_all)
-{
-    two_communicators("size=140m", 0, 0);
-}
-
-/* What was made is not asked for again. */
-ISOLATED(what_was_stamped_has_its_room)
-{
-    fake_comm_t comms[2];
-    load_driver();
-    setenv("ATTUNE_GRAPHS", "no", 1);
-    if (!small_shared_memory("size=90m"))
-        return;
-    fake_init(&comms[0], &fake_linked, 6, 0xabc, 2, 0);
-    atomic_store(&process()->timing, 1);
-    for (int i = 0; i < 3; i++)
-        fake_call(&comms[0], ATT_COLLECTIVE_ALL_REDUCE, 4096, 100);
-    fake_init(&comms[1], &fake_linked, 6, 0xdef, 2, 0);
-    CHECK_EQUAL(atomic_load(&process()->unstamped), 0);
-    fake_destroy(&comms[0]);
-    fake_destroy(&comms[1]);
 }
 
 /* Settings are applied all the same. */
@@ -590,11 +520,6 @@ int main(void)
         cmocka_unit_test(nothing_is_stamped_where_nobody_tells),
         cmocka_unit_test(stamped_on_the_users_word),
         cmocka_unit_test(stamped_without_a_driver),
-        cmocka_unit_test(room_is_looked_for),
-        cmocka_unit_test(no_stamps_without_room),
-        cmocka_unit_test(a_second_communicator_needs_as_much),
-        cmocka_unit_test(room_for_all),
-        cmocka_unit_test(what_was_stamped_has_its_room),
         cmocka_unit_test(applied_where_nobody_tells),
         cmocka_unit_test(a_captured_group_without_collectives),
         cmocka_unit_test(none_after_an_all_gather_v),
