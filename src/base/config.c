@@ -84,14 +84,12 @@ const att_option_row_t att_option_rows[] = {
     {"graphs", "ATTUNE_GRAPHS", ATT_OPTION_BOOL, ATT_FOR_RUN, FIELD(graphs), "yes", NULL, NULL, 0,
      0,
      "the job may capture CUDA graphs; --no-graphs lets jobs be tuned where capture is not known "
-     "in "
-     "time: NCCL 2.27, and NCCL that the preload cannot stand before",
+     "in time: NCCL 2.27, and NCCL that the preload cannot stand before",
      "Safety"},
     {"preload", "ATTUNE_PRELOAD", ATT_OPTION_CHOICE, ATT_FOR_RUN, FIELD(preload), "auto", "WHEN",
      "auto|on|off", 0, 0,
      "preload the hook into the command besides naming it to NCCL as plugin: it keeps timing out "
-     "of "
-     "CUDA graphs; auto: unless --no-graphs says that there are none and no option needs it",
+     "of CUDA graphs; auto: unless --no-graphs says that there are none and no option needs it",
      "Hook"},
 
     {"variants", "ATTUNE_VARIANTS", ATT_OPTION_LIST, BOTH, FIELD(variants), "",

@@ -32,8 +32,7 @@ const att_preload_copy_t *att_preload_copy_of(const void *caller);
 
 /* The copy in whose object `address` lies: its calls pass through here, and `mask` becomes its
  * mask. False when there is none: that NCCL is linked statically, or its functions were taken with
- * dlsym.
- */
+ * dlsym. */
 bool att_preload_copy_watch(const void *address, _Atomic int *mask);
 
 /* The copy's function with its type. */

@@ -47,7 +47,7 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
                      (unsigned long long)comm_id);
         return ATT_NCCL_SUCCESS;
     }
-    /* A trial must not go into a graph, and there stamps would cost a host node at every launch. */
+    /* A trial must not go into a graph, and stamps not at all (hook/stamps.h). */
     if (context->profiler_abi != 0 && context->profiler_abi < ATT_PROFILER_WITH_CALLS &&
         !att_stamps_graphs_excluded()) {
         att_hook_say(logger,

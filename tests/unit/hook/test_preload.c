@@ -2,6 +2,7 @@
  * The program exports the hook's functions, so that they stand in front of every NCCL it loads. */
 #include "hook/preload.h"
 #include "hook/preload_comm.h"
+#include "fabric_ranks.h"
 #include "isolated.h"
 
 #include <dlfcn.h>
@@ -192,15 +193,6 @@ ISOLATED(counts)
 
 /* ---- ranks on the host fabric ---- */
 
-typedef struct rank {
-    void *nccl;
-    int rank;
-    att_nccl_id_t id;
-    void *comm;
-    int result;
-    void (*body)(struct rank *);
-} rank_t;
-
 static float buffers[RANKS][4096];
 
 static void *run_rank(void *argument)
@@ -213,23 +205,9 @@ static void *run_rank(void *argument)
 
 static void on_ranks(void (*body)(rank_t *))
 {
-    setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
     if (getenv("NCCL_PROFILER_PLUGIN") == NULL)
         setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
-    setenv("ATTUNE_FABRIC_SHM_DIR", getenv("ATTUNE_SHM_DIR"), 1);
-    void *nccl = dlopen(FABRIC, RTLD_NOW | RTLD_LOCAL);
-    CHECK(nccl != NULL);
-    int (*get_id)(att_nccl_id_t *) = (int (*)(att_nccl_id_t *))dlsym(nccl, "ncclGetUniqueId");
-    rank_t ranks[RANKS];
-    pthread_t threads[RANKS];
-    att_nccl_id_t id;
-    CHECK_EQUAL(get_id(&id), 0);
-    for (int r = 0; r < RANKS; r++) {
-        ranks[r] = (rank_t){.nccl = nccl, .rank = r, .id = id, .body = body};
-        CHECK_EQUAL(pthread_create(&threads[r], NULL, run_rank, &ranks[r]), 0);
-    }
-    for (int r = 0; r < RANKS; r++)
-        CHECK_EQUAL(pthread_join(threads[r], NULL), 0);
+    fabric_ranks(FABRIC, RANKS, run_rank, body);
 }
 
 static void call_all_kinds(rank_t *r)

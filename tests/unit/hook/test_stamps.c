@@ -3,6 +3,7 @@
 #include "fake_nccl.h"
 #include "hook/stamps.h"
 #include "hook/preload_comm.h"
+#include "fabric_ranks.h"
 #include "isolated.h"
 
 #include <dlfcn.h>
@@ -184,13 +185,6 @@ ISOLATED(roots_of_one_group_only)
 
 /* ---- through the preload, on the host fabric ---- */
 
-typedef struct rank {
-    int rank;
-    att_nccl_id_t id;
-    void *comm;
-    void (*body)(struct rank *);
-} rank_t;
-
 static float buffers[RANKS][2048];
 static pthread_barrier_t meet;
 
@@ -205,23 +199,9 @@ static void *run_rank(void *argument)
 
 static void on_ranks(void (*body)(rank_t *))
 {
-    setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
     setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
-    setenv("ATTUNE_FABRIC_SHM_DIR", getenv("ATTUNE_SHM_DIR"), 1);
-    void *nccl = dlopen(FABRIC, RTLD_NOW | RTLD_LOCAL);
-    CHECK(nccl != NULL);
-    int (*get_id)(att_nccl_id_t *) = (int (*)(att_nccl_id_t *))dlsym(nccl, "ncclGetUniqueId");
-    rank_t ranks[RANKS];
-    pthread_t threads[RANKS];
-    att_nccl_id_t id;
-    CHECK_EQUAL(get_id(&id), 0);
     pthread_barrier_init(&meet, NULL, RANKS);
-    for (int r = 0; r < RANKS; r++) {
-        ranks[r] = (rank_t){.rank = r, .id = id, .body = body};
-        CHECK_EQUAL(pthread_create(&threads[r], NULL, run_rank, &ranks[r]), 0);
-    }
-    for (int r = 0; r < RANKS; r++)
-        CHECK_EQUAL(pthread_join(threads[r], NULL), 0);
+    fabric_ranks(FABRIC, RANKS, run_rank, body);
 }
 
 static void reduce_half(rank_t *r, int half)

@@ -1,6 +1,7 @@
 /* Communicator variants on the host fabric: made or refused by all ranks alike, which calls are
  * sent where, what is counted for whom, ending them. */
 #include "hook/variant.h"
+#include "fabric_ranks.h"
 #include "isolated.h"
 
 #include "base/clock.h"
@@ -15,13 +16,6 @@
 
 #define RANKS 2
 #define COUNT 65536
-
-typedef struct rank {
-    int rank;
-    att_nccl_id_t id;
-    void *comm;
-    void (*body)(struct rank *);
-} rank_t;
 
 static float buffers[RANKS][COUNT];
 static pthread_barrier_t meet;
@@ -45,28 +39,14 @@ static void *run_rank(void *argument)
 
 static void on_ranks(const char *variants, void (*body)(rank_t *))
 {
-    setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
     setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
     setenv("NCCL_ENV_PLUGIN", "STATIC_PLUGIN", 1);
     setenv("NCCL_NO_CACHE", "NCCL_NTHREADS", 1);
     setenv("NCCL_ALGO", "Ring", 1);
     setenv("NCCL_PROTO", "Simple", 1);
     setenv("ATTUNE_VARIANTS", variants, 1);
-    setenv("ATTUNE_FABRIC_SHM_DIR", getenv("ATTUNE_SHM_DIR"), 1);
-    void *nccl = dlopen(FABRIC, RTLD_NOW | RTLD_LOCAL);
-    CHECK(nccl != NULL);
-    int (*get_id)(att_nccl_id_t *) = (int (*)(att_nccl_id_t *))dlsym(nccl, "ncclGetUniqueId");
-    rank_t ranks[RANKS];
-    pthread_t threads[RANKS];
-    att_nccl_id_t id;
-    CHECK_EQUAL(get_id(&id), 0);
     pthread_barrier_init(&meet, NULL, RANKS);
-    for (int r = 0; r < RANKS; r++) {
-        ranks[r] = (rank_t){.rank = r, .id = id, .body = body};
-        CHECK_EQUAL(pthread_create(&threads[r], NULL, run_rank, &ranks[r]), 0);
-    }
-    for (int r = 0; r < RANKS; r++)
-        CHECK_EQUAL(pthread_join(threads[r], NULL), 0);
+    fabric_ranks(FABRIC, RANKS, run_rank, body);
 }
 
 /* All ranks' buffers hold rank + 1; the sum comes out. */
