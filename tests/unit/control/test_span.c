@@ -339,10 +339,11 @@ static void without_stamps(uint32_t why, uint64_t calls, uint32_t from, const ch
     world_run(w, calls, 4);
     for (uint32_t n = from; n < 2; n++)
         atomic_store(&w->nodes[n].memory->processes[w->nodes[n].process].unstamped, why);
-    for (int i = 0; i < 100; i++) { /* facts are told now and then */
-        world_run(w, 4, 4);
+    for (int i = 0; i < 100; i++) { /* facts are told now and then: no search ends before */
+        world_round(w);
         att_clock_sleep_ns(5000000);
     }
+    world_run(w, 400, 4);
     att_task_report_t report;
     att_task_report(w->nodes[0].task, &report);
     assert_int_equal(report.state, ATT_TASK_REFUSED);
