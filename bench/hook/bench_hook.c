@@ -9,13 +9,16 @@
  * and Coll start and stop. "with API events" adds what NCCL calls for a lone collective besides:
  * GroupApi start, two states and stop, CollApi start and stop. NCCL leaves out the events that the
  * mask does not ask for (all of them when idle, Coll when settled); they are driven all the same,
- * so the numbers are upper bounds. The parts are measured in loops of their own: they do not add
- * up.
+ * so the numbers are upper bounds. "through the preload" is an ncclAllReduce of the library, with
+ * an NCCL behind it that does nothing but that (stub_nccl.c): the whole cost where the hook is
+ * preloaded. Where there is a GPU, its driver is asked about captures, as in a job. The parts are
+ * measured in loops of their own: they do not add up.
  *
  * Times are processor time of the thread; a batch is 2000 calls; the median and the 95th percentile
- * are over batches. Usage: bench_hook LIBRARY [JSON]
+ * are over batches. Usage: bench_hook LIBRARY STUB [JSON]
  */
 #include "base/fence.h"
+#include "hook/abi/nccl_api.h"
 #include "hook/abi/profiler_v6.h"
 #include "hook/abi/tuner_v6.h"
 
@@ -35,7 +38,11 @@ typedef struct subject {
     const att_profiler_v6_t *profiler;
     void *tuner_context, *profiler_context;
     void *parent; /* of Coll events where CollApi events are left out: a handle of an old call */
-    int mask;
+    __typeof__(&ncclCommInitRank) comm_init; /* the preload's */
+    __typeof__(&ncclAllReduce) all_reduce;
+    int (**inside)(void); /* what the stub does in every call */
+    int *mask;            /* the stub's */
+    void *comm, *stream;  /* NULL: no GPU */
     float table[ATT_PAIR_COUNT];
     att_event_v6_t group_event, api_event, coll_event; /* made once: that is NCCL's work */
 } subject_t;
@@ -45,10 +52,13 @@ typedef struct figure {
 } figure_t;
 
 typedef struct figures {
-    figure_t call, with_api, decide, chunk, coll, api;
+    figure_t call, with_api, preloaded, decide, chunk, coll, api;
+    bool gpu;
 } figures_t;
 
 typedef void (*part_fn)(subject_t *s);
+
+static subject_t subject; /* of this process */
 
 static void quiet(int level, unsigned long subsystems, const char *file, int line,
                   const char *format, ...)
@@ -137,6 +147,17 @@ static void with_api(subject_t *s)
     api_end(s, group);
 }
 
+static int inside_call(void)
+{
+    with_api(&subject);
+    return 0;
+}
+
+static void preloaded(subject_t *s)
+{
+    s->all_reduce(NULL, NULL, 1 << 20, 7, 0, s->comm, s->stream);
+}
+
 /* Processor time of this thread: others that share the machine do not count. */
 static uint64_t spent_ns(void)
 {
@@ -165,19 +186,56 @@ static figure_t measure(subject_t *s, part_fn part)
     return (figure_t){batches[BATCHES / 2], batches[BATCHES * 95 / 100]};
 }
 
-static bool load(subject_t *s, const char *path)
+/* The driver's, as in a job; NULL where there is none. */
+static void *make_stream(void)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL, *stream = NULL;
+    int device = 0;
+    if (driver == NULL)
+        return NULL;
+    int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
+    int (*get)(int *, int) = (int (*)(int *, int))dlsym(driver, "cuDeviceGet");
+    int (*retain)(void **, int) = (int (*)(void **, int))dlsym(driver, "cuDevicePrimaryCtxRetain");
+    int (*set)(void *) = (int (*)(void *))dlsym(driver, "cuCtxSetCurrent");
+    int (*make)(void **, unsigned) = (int (*)(void **, unsigned))dlsym(driver, "cuStreamCreate");
+    if (init == NULL || get == NULL || retain == NULL || set == NULL || make == NULL ||
+        init(0) != 0 || get(&device, 0) != 0 || retain(&context, device) != 0 ||
+        set(context) != 0 || make(&stream, 1) != 0)
+        return NULL;
+    return stream;
+}
+
+/* NCCL's part of ncclCommInitRank. */
+static int inside_init(void)
+{
+    subject_t *s = &subject;
+    s->profiler->init(&s->profiler_context, 0xabc, s->mask, "bench", 1, 2, 0, quiet);
+    return s->tuner->init(&s->tuner_context, 0xabc, 2, 1, quiet, NULL, NULL);
+}
+
+static bool load(subject_t *s, const char *path, const char *stub_path)
+{
+    void *stub = dlopen(stub_path, RTLD_NOW | RTLD_LOCAL);
+    void *library = stub != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (library == NULL) {
         fprintf(stderr, "bench_hook: %s\n", dlerror());
         return false;
     }
+    s->stream = make_stream();
     s->tuner = dlsym(library, "ncclTunerPlugin_v6");
     s->profiler = dlsym(library, "ncclProfiler_v6");
-    if (s->tuner == NULL || s->profiler == NULL)
+    s->comm_init = (__typeof__(s->comm_init))dlsym(library, "ncclCommInitRank");
+    s->all_reduce = (__typeof__(s->all_reduce))dlsym(library, "ncclAllReduce");
+    s->inside = dlsym(stub, "stub_inside");
+    s->mask = dlsym(stub, "stub_mask");
+    if (s->tuner == NULL || s->profiler == NULL || s->comm_init == NULL || s->all_reduce == NULL ||
+        s->inside == NULL || s->mask == NULL) {
+        fprintf(stderr, "bench_hook: %s and %s are not the hook and the stub\n", path, stub_path);
         return false;
-    s->profiler->init(&s->profiler_context, 0xabc, &s->mask, "bench", 1, 2, 0, quiet);
-    s->tuner->init(&s->tuner_context, 0xabc, 2, 1, quiet, NULL, NULL);
+    }
+    *s->inside = inside_init;
+    s->comm_init(&s->comm, 2, (att_nccl_id_t){{0}}, 0);
+    *s->inside = inside_call;
     for (int i = 0; i < ATT_PAIR_COUNT; i++)
         s->table[i] = i < 6 ? 50.0f + (float)i : -1.0f;
     return true;
@@ -222,21 +280,22 @@ static bool settle(subject_t *s, att_segment_memory_t *memory)
 }
 
 /* In a child of its own: a process attaches once. */
-static bool run(const char *path, att_segment_memory_t *memory, figures_t *out)
+static bool run(const char *path, const char *stub, att_segment_memory_t *memory, figures_t *out)
 {
     pid_t child = fork();
     if (child == 0) {
-        subject_t subject = {0};
         if (memory == NULL)
             unsetenv("ATTUNE_RUN_ID");
         make_events(&subject);
-        if (!load(&subject, path) || (memory != NULL && !settle(&subject, memory)))
+        if (!load(&subject, path, stub) || (memory != NULL && !settle(&subject, memory)))
             _exit(1);
         void *group;
         subject.parent = api_begin(&subject, &group);
         api_end(&subject, group);
         out->call = measure(&subject, call);
         out->with_api = measure(&subject, with_api);
+        out->preloaded = measure(&subject, preloaded);
+        out->gpu = subject.stream != NULL;
         out->api = measure(&subject, api);
         out->decide = measure(&subject, decide);
         out->chunk = measure(&subject, chunk);
@@ -258,11 +317,16 @@ static void print(const figures_t *settled, const figures_t *idle)
     printf(
         "# attune %s, host cost of the hook a call; target: first row, settled <= 50 ns\n"
         "# %d batches of %d calls; upper bounds: events that the mask leaves out are driven too\n"
+        "# %s\n"
         "%-34s %10s %10s %10s %10s\n",
-        ATTUNE_VERSION, BATCHES, CALLS, "", "settled", "p95", "idle", "p95");
+        ATTUNE_VERSION, BATCHES, CALLS,
+        settled->gpu ? "the GPU's driver tells the preload what is captured"
+                     : "no GPU here: the preload does not ask a driver what is captured",
+        "", "settled", "p95", "idle", "p95");
     printf("%-34s %10s %10s %10s %10s\n", "", "(ns)", "(ns)", "(ns)", "(ns)");
     print_row("getCollInfo, getChunkSize, Coll", settled->call, idle->call);
     print_row("the same with API events", settled->with_api, idle->with_api);
+    print_row("that, through the preload", settled->preloaded, idle->preloaded);
     print_row("  getCollInfo", settled->decide, idle->decide);
     print_row("  getChunkSize, 3 times", settled->chunk, idle->chunk);
     print_row("  Coll start, stop", settled->coll, idle->coll);
@@ -282,19 +346,21 @@ static bool write_json(const char *path, const figures_t *settled, const figures
             " \"settled_ns\": %.2f, \"idle_ns\": %.2f, \"settled_ns_p95\": %.2f, "
             "\"idle_ns_p95\": %.2f,\n"
             " \"settled_with_api_ns\": %.2f, \"idle_with_api_ns\": %.2f,\n"
+            " \"settled_preloaded_ns\": %.2f, \"idle_preloaded_ns\": %.2f, \"gpu\": %s,\n"
             " \"settled_parts_ns\": {\"getCollInfo\": %.2f, \"getChunkSize_x3\": %.2f, "
             "\"Coll\": %.2f, \"Api\": %.2f}}\n",
             ATTUNE_VERSION, BATCHES, CALLS, settled->call.median_ns, idle->call.median_ns,
             settled->call.p95_ns, idle->call.p95_ns, settled->with_api.median_ns,
-            idle->with_api.median_ns, settled->decide.median_ns, settled->chunk.median_ns,
+            idle->with_api.median_ns, settled->preloaded.median_ns, idle->preloaded.median_ns,
+            settled->gpu ? "true" : "false", settled->decide.median_ns, settled->chunk.median_ns,
             settled->coll.median_ns, settled->api.median_ns);
     return fclose(file) == 0;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: bench_hook LIBRARY [JSON]\n");
+    if (argc < 3 || argc > 4) {
+        fprintf(stderr, "usage: bench_hook LIBRARY STUB [JSON]\n");
         return ATT_EUSAGE;
     }
     char directory[] = "/dev/shm/attune-bench-XXXXXX";
@@ -315,9 +381,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_hook: %s\n", error.text);
         goto remove_directory;
     }
-    if (run(argv[1], att_segment_memory(segment), &figures[0]) && run(argv[1], NULL, &figures[1])) {
+    if (run(argv[1], argv[2], att_segment_memory(segment), &figures[0]) &&
+        run(argv[1], argv[2], NULL, &figures[1])) {
         print(&figures[0], &figures[1]);
-        if (argc < 3 || write_json(argv[2], &figures[0], &figures[1]))
+        if (argc < 4 || write_json(argv[3], &figures[0], &figures[1]))
             status = ATT_OK;
     }
     att_segment_close(segment);

@@ -297,8 +297,7 @@ static void check_timing_room(att_doctor_t *d)
     att_doctor_add(
         d, "timing-room", left < need ? ATT_CHECK_WARN : ATT_CHECK_PASS,
         left < need ? "docker run --shm-size or --ipc=host: without room nothing is tuned" : NULL,
-        "timing takes %.0f MiB of /dev/shm for each communicator of %d GPUs; %.0f MiB are "
-        "left",
+        "timing takes %.0f MiB of /dev/shm for each communicator of %d GPUs; %.0f MiB are left",
         need, gpus, left);
 }
 

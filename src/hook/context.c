@@ -222,6 +222,8 @@ void att_context_flush(att_context_t *context)
     add(&process->untimed[ATT_UNTIMED_OFF], &off);
     add(&process->simulated, &context->counts.simulated);
     add(&process->unseen, &context->counts.unseen);
+    add(&process->called, &context->counts.called);
+    add(&process->answered, &context->counts.answered);
 }
 
 void att_context_flush_all(void)

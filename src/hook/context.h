@@ -63,7 +63,10 @@ typedef struct att_task_entry {
  * its cache line. */
 typedef struct att_counts {
     uint64_t decisions, noted, simulated, unseen; /* decisions that are not noted are OFF */
+    uint64_t called, answered;                    /* as the preload sees them */
 } att_counts_t;
+
+#define ATT_COUNTS_KEPT 64 /* at most: then they are added to the segment */
 
 typedef struct att_context {
     _Atomic bool deciding; /* identified, in a group and not finalized: getCollInfo may decide */

@@ -22,6 +22,7 @@ static _Atomic uint32_t creations; /* threads that make communicators right now 
 
 /* One call of the application: from before NCCL's function to after it. */
 typedef struct scope {
+    att_preload_thread_t *me;       /* looked up once: that is a call in a library */
     const att_preload_copy_t *copy; /* NULL: there is no NCCL with this function */
     att_preload_comm_t *entry;      /* NULL: not known */
     bool outer;                     /* the application's own, and to be looked at */
@@ -77,19 +78,32 @@ static int absent(const char *name)
     return ATT_NCCL_INVALID_USAGE;
 }
 
-/* The application calls NCCL's function `number` for `comm` (NULL: for none). */
-static scope_t enter(att_nccl_function_t number, void *comm, const void *caller)
+/* The application calls NCCL's function `number` for `comm` (NULL: for none). Written in place, as
+ * every collective passes here: a copy of it waits for the single bytes to arrive. */
+static inline __attribute__((always_inline)) void
+enter_into(scope_t *scope, att_nccl_function_t number, void *comm, const void *caller)
 {
     att_preload_thread_t *me = &att_preload_thread;
-    scope_t scope = {.outer = me->inside == 0 && !att_hook_is_stopped(), .asked = me->asked};
-    scope.entry = att_preload_comm_find(comm);
-    scope.copy = scope.entry != NULL ? scope.entry->copy : att_preload_copy_of(caller);
-    if (scope.copy != NULL && scope.copy->functions[number] == NULL)
-        scope.copy = NULL;
+    att_preload_comm_t *entry = att_preload_comm_find(comm);
+    const att_preload_copy_t *copy = entry != NULL ? entry->copy : att_preload_copy_of(caller);
+    scope->me = me;
+    scope->entry = entry;
+    scope->copy = copy != NULL && copy->functions[number] != NULL ? copy : NULL;
+    scope->outer = me->inside == 0 && !att_hook_is_stopped();
+    scope->paused = false;
+    scope->in_family = false;
+    scope->asked = me->asked;
+    scope->comm = comm;
     if (__builtin_expect(!att_preload_is_active(), 0))
         atomic_store_explicit(&att_preload_active, true, memory_order_relaxed);
-    if (scope.copy != NULL)
+    if (scope->copy != NULL)
         me->inside++;
+}
+
+static scope_t enter(att_nccl_function_t number, void *comm, const void *caller)
+{
+    scope_t scope = {0};
+    enter_into(&scope, number, comm, caller);
     return scope;
 }
 
@@ -292,6 +306,16 @@ static void count_stream(const att_hook_t *hook, void *stream)
     }
 }
 
+/* The same of a lone call on a communicator that has somewhere to keep it for a while: as
+ * decisions, and with them. */
+static void count_call(att_context_t *context, bool asked)
+{
+    context->counts.called++;
+    context->counts.answered += asked;
+    if (__builtin_expect(context->counts.called >= ATT_COUNTS_KEPT, 0))
+        att_context_flush(context);
+}
+
 /* `calls` collectives were launched; NCCL asked the tuner meanwhile, or not. */
 static void count_calls(uint32_t calls, bool asked)
 {
@@ -404,9 +428,8 @@ static void end_time(att_context_t *context, void *stream, bool launched)
 static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
                        const att_preload_call_t *call, const void *caller)
 {
-    att_preload_thread_t *me = &att_preload_thread;
-    *scope = enter(number, comm, caller);
-    scope->comm = comm;
+    enter_into(scope, number, comm, caller);
+    att_preload_thread_t *me = scope->me;
     if (!scope->outer || scope->copy == NULL)
         return;
     if (scope->entry == NULL)
@@ -430,7 +453,7 @@ static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
 
 static int end_call(scope_t *scope, const att_preload_call_t *call, int result)
 {
-    att_preload_thread_t *me = &att_preload_thread;
+    att_preload_thread_t *me = scope->me;
     me->inside--;
     if (!scope->outer)
         return result;
@@ -454,6 +477,8 @@ static int end_call(scope_t *scope, const att_preload_call_t *call, int result)
         count(&hook->process->bypassed, 1);
     } else if (me->depth > 0) {
         me->grouped++;
+    } else if (scope->entry->context != NULL) {
+        count_call(scope->entry->context, me->asked != scope->asked);
     } else {
         count_calls(1, me->asked != scope->asked);
     }

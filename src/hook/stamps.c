@@ -216,6 +216,5 @@ void att_stamps_broadcast(att_context_t *context, int root)
     att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GATHERS);
     say(context, NULL,
         "the job broadcasts from several roots in one group, and NCCL's stamps are wrong after "
-        "such "
-        "an AllGatherV; NCCL_ALLGATHERV_ENABLE=0 does without it");
+        "such an AllGatherV; NCCL_ALLGATHERV_ENABLE=0 does without it");
 }

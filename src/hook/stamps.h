@@ -9,8 +9,8 @@
  *
  * - where a stamped call was captured into a CUDA graph, and in every communicator whose graphs are
  *   replayed: replays are counted on the GPU alone (NCCL 2.27 to 2.30);
- * - after an AllGatherV, which broadcasts with several roots in one group become (NCCL 2.29.2
- * to 2.30).
+ * - after an AllGatherV, which broadcasts with several roots in one group become (NCCL 2.29.2 to
+ *   2.30).
  *
  * The first stamped call of a communicator makes 32.6 MiB of shared memory for each rank (struct
  * ncclProxyOpsPool), which NCCL does not have otherwise where no network is used, and the job dies

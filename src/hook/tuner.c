@@ -347,7 +347,7 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
         context->counts.noted++;
         note_call(context, lane, decision);
         att_context_flush(context);
-    } else if (__builtin_expect(context->counts.decisions >= 64, 0)) {
+    } else if (__builtin_expect(context->counts.decisions >= ATT_COUNTS_KEPT, 0)) {
         att_context_flush(context);
     }
     return ATT_NCCL_SUCCESS;
