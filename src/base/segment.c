@@ -112,11 +112,19 @@ static void unlock_name(int fd)
     fcntl(fd, F_SETLK, &lock);
 }
 
+/* What stat(2) tells, which glibc has as a function of its own only since 2.33; the hook must load
+ * with older ones. */
+static int look_at(int fd, const char *path, struct statx *file)
+{
+    return statx(fd, path, AT_EMPTY_PATH, STATX_BASIC_STATS, file);
+}
+
 static bool has_name(int fd, const char *path)
 {
-    struct stat by_path, by_fd;
-    return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_ino == by_fd.st_ino &&
-           by_path.st_dev == by_fd.st_dev;
+    struct statx by_path, by_fd;
+    return look_at(AT_FDCWD, path, &by_path) == 0 && look_at(fd, "", &by_fd) == 0 &&
+           by_path.stx_ino == by_fd.stx_ino && by_path.stx_dev_major == by_fd.stx_dev_major &&
+           by_path.stx_dev_minor == by_fd.stx_dev_minor;
 }
 
 /* Remove the file when it still has the name and no other process holds it; true when it did. */
@@ -200,19 +208,19 @@ remove_file:
 }
 
 /* Only a file that nobody else can have written may be mapped. */
-static int check_private(const char *path, const struct stat *file, att_error_t *error)
+static int check_private(const char *path, const struct statx *file, att_error_t *error)
 {
-    if (!S_ISREG(file->st_mode))
+    if (!S_ISREG(file->stx_mode))
         return att_fail(error, ATT_EPERMISSION, "%s is no ordinary file: remove it", path);
-    if (file->st_uid != geteuid())
+    if (file->stx_uid != geteuid())
         return att_fail(error, ATT_EPERMISSION, "%s belongs to another user", path);
-    if ((file->st_mode & 0177) != 0)
+    if ((file->stx_mode & 0177) != 0)
         return att_fail(error, ATT_EPERMISSION,
                         "%s has mode %04o, but a segment is private (0600): remove it", path,
-                        (unsigned)file->st_mode & 07777);
-    if (file->st_nlink > 1)
+                        (unsigned)file->stx_mode & 07777);
+    if (file->stx_nlink > 1)
         return att_fail(error, ATT_EPERMISSION, "%s has %lu names, but a segment has one", path,
-                        (unsigned long)file->st_nlink);
+                        (unsigned long)file->stx_nlink);
     return ATT_OK;
 }
 
@@ -224,9 +232,9 @@ static int join_file(const char *path, att_segment_role_t role, int *out, att_er
     int fd = att_descriptor_keep(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd < 0)
         return errno == ENOENT ? -ATT_ESTALE : att_fail_errno(error, "cannot open %s", path);
-    struct stat stat_now;
-    int status = fstat(fd, &stat_now) != 0 ? att_fail_errno(error, "cannot look at %s", path)
-                                           : check_private(path, &stat_now, error);
+    struct statx now;
+    int status = look_at(fd, "", &now) != 0 ? att_fail_errno(error, "cannot look at %s", path)
+                                            : check_private(path, &now, error);
     if (status != ATT_OK)
         goto close_file;
     status = -ATT_ESTALE;
@@ -235,7 +243,7 @@ static int join_file(const char *path, att_segment_role_t role, int *out, att_er
     att_segment_header_t header;
     for (int i = 0;; i++) {
         if (!locked_by_others(fd, LOCK_AGENT) && !locked_by_others(fd, LOCK_HOOK)) {
-            if (fstat(fd, &stat_now) != 0 || stat_now.st_size > 0 || i > 2000) {
+            if (look_at(fd, "", &now) != 0 || now.stx_size > 0 || i > 2000) {
                 if (remove_dead(fd, path))
                     att_log(ATT_LOG_WARN, "replaced the stale segment %s of a dead run", path);
                 goto close_file;
@@ -260,9 +268,9 @@ static int join_file(const char *path, att_segment_role_t role, int *out, att_er
         goto close_file;
     }
     /* Whoever touches a mapping beyond the end of its file gets SIGBUS. */
-    if (fstat(fd, &stat_now) != 0 || stat_now.st_size < (off_t)sizeof(att_segment_memory_t)) {
-        status = att_fail(error, ATT_EVERSION, "%s has %lld bytes, but its layout needs %zu", path,
-                          (long long)stat_now.st_size, sizeof(att_segment_memory_t));
+    if (look_at(fd, "", &now) != 0 || now.stx_size < sizeof(att_segment_memory_t)) {
+        status = att_fail(error, ATT_EVERSION, "%s has %llu bytes, but its layout needs %zu", path,
+                          (unsigned long long)now.stx_size, sizeof(att_segment_memory_t));
         goto close_file;
     }
     if (role == ATT_SEGMENT_AGENT && locked_by_others(fd, LOCK_AGENT)) {
@@ -446,8 +454,8 @@ int att_segment_sweep(const char *directory)
         if (fd < 0)
             continue;
         att_clock_sleep_ns(1000000); /* a creator locks right after it opened */
-        struct stat file;
-        if (fstat(fd, &file) == 0 && check_private(path, &file, NULL) == ATT_OK &&
+        struct statx file;
+        if (look_at(fd, "", &file) == 0 && check_private(path, &file, NULL) == ATT_OK &&
             remove_dead(fd, path))
             removed++;
         close(fd);

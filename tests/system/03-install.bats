@@ -57,6 +57,24 @@ links() {
     expect_output 'exhaustive'
 }
 
+# newest FILE: the newest glibc that FILE asks for.
+newest() {
+    objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1
+}
+
+@test "the plugin loads with an older C library: a container may have one" {
+    ! hook_is_sanitized || skip 'the hook is built with a sanitizer'
+    local most=GLIBC_2.28
+    # Its headers give sscanf and strtol another name.
+    ! printf '%s\n' 2.38 "$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)" | sort -CV || most=GLIBC_2.38
+    [ "$(printf '%s\n' $most "$(newest "$LIBDIR/libattune-nccl.so")" | sort -V | tail -n 1)" = $most ] ||
+        fail "it asks for $(newest "$LIBDIR/libattune-nccl.so"), more than $most"
+    # The libraries that stand for older ones when it is linked must not be looked for.
+    run readelf -d "$LIBDIR/libattune-nccl.so" "$ATTUNE_BUILD/lib/libattune-nccl.so"
+    expect_output 'libdl.so.2'
+    [[ $output != *PATH* ]] || fail "$output"
+}
+
 @test "a strategy compiles against the installed headers alone and is found" {
     export PKG_CONFIG_PATH=$LIBDIR/pkgconfig
     [ "$(pkg-config --modversion attune)" = "$(cat "$ATTUNE_ROOT/VERSION")" ]
