@@ -51,6 +51,9 @@ static inline uint32_t att_protocol_chunk_most(int collective, int algorithm, in
                                             : step * (long_chunk ? 4 : 1);
 }
 
+/* NCCL_VERSION_CODE from which broadcasts of several roots in one group become an AllGatherV. */
+#define ATT_NCCL_ALLGATHERV 22902
+
 /* Bytes of /dev/shm that NCCL makes for each rank of a communicator once its calls are stamped
  * (struct ncclProxyOpsPool, src/include/proxy.h; a page for its count). */
 #define ATT_STAMPS_POOL (34210176 + 4096)

@@ -304,7 +304,7 @@ static void check_timing_room(att_doctor_t *d)
 static void check_broadcast(att_doctor_t *d)
 {
     const char *value = att_doctor_variable(d, "NCCL_ALLGATHERV_ENABLE");
-    if (d->version < 22902 || (value != NULL && strcmp(value, "0") == 0))
+    if (d->version < ATT_NCCL_ALLGATHERV || (value != NULL && strcmp(value, "0") == 0))
         att_doctor_add(d, "broadcast", ATT_CHECK_PASS, NULL, "Broadcast can be timed");
     else
         att_doctor_add(d, "broadcast", ATT_CHECK_WARN,

@@ -179,4 +179,9 @@ void att_facts_gather(const struct att_node *node, const att_config_t *config, u
     /* Elsewhere an unknown device means: never above NCCL's choice. */
     uint32_t anywhere = reported->ceiling != 0 ? reported->ceiling : native.channels;
     facts->channels_ceiling = (int)least(here, anywhere);
+    const att_index_list_t *members = att_node_members(node, t->group);
+    for (uint32_t i = 0; i < members->count; i++) {
+        uint32_t seen = atomic_load(&memory->members[members->items[i]].channels);
+        facts->channels_seen = (int)larger((uint32_t)facts->channels_seen, seen);
+    }
 }

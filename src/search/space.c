@@ -175,6 +175,23 @@ static void add_variants(const att_space_facts_t *facts, const att_knobs_t *knob
     }
 }
 
+/* NCCL lowers a number above the communicator's own, but for CollNet and NVLS between nodes
+ * (scheduleCollTasksToPlan, src/enqueue.cc), and for an AllGatherV, which asks as an AllGather does
+ * (src/scheduler/allgatherv_sched.cc): it would use channels that were never made. 0: kept. */
+static uint32_t channels_of(const att_space_facts_t *facts, int algorithm, uint32_t most)
+{
+    uint32_t known = (uint32_t)(facts->channels_seen > facts->native.channels
+                                    ? facts->channels_seen
+                                    : facts->native.channels);
+    bool may_gather = facts->nccl_version == 0 || facts->nccl_version >= ATT_NCCL_ALLGATHERV;
+    if (algorithm == ATT_ALGORITHM_COLLNET_DIRECT || algorithm == ATT_ALGORITHM_COLLNET_CHAIN ||
+        (algorithm == ATT_ALGORITHM_NVLS && facts->nodes > 1))
+        return 0;
+    if (facts->collective == ATT_COLLECTIVE_ALL_GATHER && may_gather && known < most)
+        return known;
+    return most;
+}
+
 int att_space_build(const att_space_facts_t *facts, struct att_space_owned **space,
                     att_error_t *error)
 {
@@ -235,9 +252,10 @@ int att_space_build(const att_space_facts_t *facts, struct att_space_owned **spa
             s->algorithm = (int8_t)a;
             s->protocol = (int8_t)p;
             s->transport = ATT_TRANSPORT_KEEP;
-            if (channels) {
+            uint32_t most = channels ? channels_of(facts, a, most_channels) : 0;
+            if (most > 0) {
                 s->channels_min = 1;
-                s->channels_max = (uint16_t)most_channels;
+                s->channels_max = (uint16_t)most;
                 s->channels_step = 1;
             }
             chunk_range(facts, knobs, s);

@@ -19,6 +19,7 @@ typedef struct att_space_facts {
     float cost_us[ATT_PAIR_COUNT]; /* NCCL's estimate, negative unknown */
     uint32_t pinned;               /* ATT_PIN_*: knobs the user forced (OR over ranks) */
     int channels_ceiling;          /* most channels allowed; 0: the knob is kept */
+    int channels_seen;             /* most that NCCL itself was seen to use in this group; 0 none */
     int nccl_version;              /* NCCL_VERSION_CODE, 0: unknown, the newest */
     int has_chunk;                 /* every rank's tuner has a chunk callback (v6) */
     att_setting_t native;          /* algorithm, protocol, channels really used by NCCL's choice */

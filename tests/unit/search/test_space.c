@@ -143,6 +143,46 @@ static void refusals_say_why(void **state)
     assert_int_equal(att_space_build(&f, &space, &error), -ATT_EINPUT);
 }
 
+/* The most channels that an algorithm's settings have; -1: it has none. */
+static int channels_of(const att_space_facts_t *f, int algorithm)
+{
+    struct att_space_owned *space;
+    int most = -1;
+    assert_int_equal(att_space_build(f, &space, NULL), ATT_OK);
+    const att_space_t *view = att_space_view(space);
+    for (uint32_t i = 0; i < view->subspace_count; i++)
+        if (view->subspaces[i].algorithm == algorithm)
+            most = view->subspaces[i].channels_max;
+    att_space_destroy(space);
+    return most;
+}
+
+/* Where NCCL takes a number above the communicator's own as it is. */
+static void channels_that_nobody_made(void **state)
+{
+    (void)state;
+    att_space_facts_t f = facts(ATT_COLLECTIVE_ALL_REDUCE);
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 24);
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_COLLNET_DIRECT), 0);
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_COLLNET_CHAIN), 0);
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_NVLS), 24);
+    f.nodes = 2;
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_NVLS), 0);
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_NVLS_TREE), 24);
+    /* An AllGatherV asks as an AllGather does. */
+    f = facts(ATT_COLLECTIVE_ALL_GATHER);
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 16);
+    f.channels_seen = 20;
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 20);
+    f.channels_seen = 30;
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 24);
+    f.channels_seen = 0;
+    f.nccl_version = 22907;
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 16);
+    f.nccl_version = 22809;
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 24);
+}
+
 static void chunks_keep_to_grain_and_clamp(void **state)
 {
     (void)state;
@@ -311,6 +351,7 @@ int main(void)
         cmocka_unit_test(pinned_knobs_are_kept),
         cmocka_unit_test(a_forced_algorithm_is_read_from_the_table),
         cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(channels_that_nobody_made),
         cmocka_unit_test(chunks_keep_to_grain_and_clamp),
         cmocka_unit_test(small_messages_have_small_chunks),
         cmocka_unit_test(buffers_of_variants_are_chunks),
