@@ -51,7 +51,7 @@ static bool resolve(att_lane_t *lane, uint64_t call)
             return false;
         if (action == ATT_WAIT_ASK) {
             att_home_state_t state =
-                att_resolver_ask(lane->memory, lane->task, wait.txn, &wait.seat);
+                att_resolver_ask(lane->memory, lane->task, wait.txn, &wait.seat, lane->gate);
             att_wait_answer(lane, &wait, state, att_clock_ns());
         } else if (action == ATT_WAIT_AGAIN) {
             pause_a_little(lane, &wait, round, now_ns);
@@ -70,6 +70,13 @@ bool att_lane_resolve(att_lane_t *lane, uint64_t call)
         return resolve(lane, call);
     atomic_fetch_add(&lane->gate->waiting, 1);
     bool known = resolve(lane, call);
-    atomic_fetch_sub(&lane->gate->waiting, 1);
+    if (known)
+        att_lane_leave(lane);
     return known;
+}
+
+void att_lane_leave(att_lane_t *lane)
+{
+    if (lane->gate != NULL)
+        atomic_fetch_sub(&lane->gate->waiting, 1);
 }

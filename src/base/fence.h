@@ -109,8 +109,10 @@ void att_seat_keep(att_segment_task_t *task, uint64_t *seat, uint64_t now_ns);
 void att_wait_answer(att_lane_t *lane, att_wait_t *wait, att_home_state_t state, uint64_t now_ns);
 
 /* Drives the above with the clock, sleep and sockets of this process (base/await.c). False: in
- * doubt, or the gate was released. */
+ * doubt, or the gate was released; then the call still counts as waiting until att_lane_leave,
+ * after which the lane may go. */
 bool att_lane_resolve(att_lane_t *lane, uint64_t call);
+void att_lane_leave(att_lane_t *lane);
 
 /*
  * Take the next call number and the setting in force. Hot path: one atomic add, no lock, no system

@@ -95,7 +95,7 @@ void att_resolver_stop(att_resolver_t *resolver)
 }
 
 att_home_state_t att_resolver_ask(const att_segment_memory_t *memory, att_segment_task_t *task,
-                                  uint32_t txn, uint64_t *seat)
+                                  uint32_t txn, uint64_t *seat, const att_lane_gate_t *gate)
 {
     const att_segment_group_t *group = &memory->groups[task->group % ATT_GROUPS];
     if (atomic_load_explicit(&group->path, memory_order_acquire) == 0)
@@ -113,7 +113,8 @@ att_home_state_t att_resolver_ask(const att_segment_memory_t *memory, att_segmen
             return att_home_read(&request, &resolver.reply);
         /* Meanwhile the agent may have told the outcome. */
         uint64_t now_ns = att_clock_ns();
-        if (now_ns - begin_ns > ASK_NS || att_home_state(task, txn) != ATT_HOME_OPEN)
+        if (now_ns - begin_ns > ASK_NS || att_home_state(task, txn) != ATT_HOME_OPEN ||
+            (gate != NULL && atomic_load(&gate->released) != 0))
             break;
         att_seat_keep(task, seat, now_ns);
     }

@@ -26,9 +26,11 @@ int att_resolver_start(const char *address, uint32_t port, const att_home_reques
 int att_resolver_step(att_resolver_t *resolver, int timeout_ms);
 void att_resolver_stop(att_resolver_t *resolver);
 
-/* Ask the home of the task's group, as its segment names it, to resolve txn. NONE: no answer.
- * `seat` is kept meanwhile (att_seat_keep). */
+struct att_lane_gate;
+
+/* Ask the home of the task's group, as its segment names it, to resolve txn. NONE: no answer, or
+ * the gate was released meanwhile (NULL: there is none). `seat` is kept (att_seat_keep). */
 att_home_state_t att_resolver_ask(const att_segment_memory_t *memory, att_segment_task_t *task,
-                                  uint32_t txn, uint64_t *seat);
+                                  uint32_t txn, uint64_t *seat, const struct att_lane_gate *gate);
 
 #endif

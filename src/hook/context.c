@@ -75,6 +75,10 @@ att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint
     context->profiler_abi = profiler_abi;
     context->has_profiler = profiler_abi != 0;
     context->gathers = false;
+    context->has_root = false;
+    context->owned = false;
+    atomic_store_explicit(&context->simulated, 0, memory_order_relaxed);
+    atomic_store_explicit(&context->names_calls, false, memory_order_relaxed);
     if (context->variant)
         context->timer = NULL; /* its parent's */
     context->variant = false;
@@ -155,6 +159,18 @@ void att_context_join_variant(att_context_t *context, const att_context_t *paren
 #define RELEASE_PAUSE_NS 100000u
 #define RELEASE_PAUSES   10000
 
+void att_context_release_like(uint32_t ranks, uint32_t rank)
+{
+    for (uint32_t i = 0; i < ATT_CONTEXTS; i++) {
+        att_context_t *context = att_context_at(i);
+        if (context == NULL)
+            return;
+        if (!context->owned && context->ranks == ranks && context->rank == rank &&
+            atomic_load(&context->gate.waiting) != 0)
+            att_context_release(context);
+    }
+}
+
 void att_context_release(att_context_t *context)
 {
     atomic_store(&context->gate.released, 1);
@@ -162,9 +178,12 @@ void att_context_release(att_context_t *context)
         att_clock_sleep_ns(RELEASE_PAUSE_NS);
 }
 
-/* With the registry locked. Both sides are gone: the lanes can go, the memory stays. */
+/* With the registry locked. Both sides are gone: the lanes can go, the memory stays. A call that
+ * did not leave its fence in time still reads them: then all of it stays. */
 static void recycle(att_context_t *context)
 {
+    if (atomic_load(&context->gate.waiting) != 0)
+        return;
     for (uint32_t i = 0; i < ATT_TABLE; i++)
         free(context->tasks[i].lane);
     memset(context->tasks, 0, ATT_TABLE * sizeof *context->tasks);

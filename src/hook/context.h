@@ -42,7 +42,7 @@ typedef struct att_batch_entry {
 typedef struct att_batch {
     _Atomic uint64_t serial; /* one per batch, from 1 */
     _Atomic uint32_t colls;  /* Coll events that could not name their batch */
-    uint64_t group;          /* that its CollApi events lay in: the thread's count of them */
+    _Atomic uint64_t group;  /* that its CollApi events lay in: the thread's count of them */
     uint32_t apis;           /* CollApi events */
     uint32_t decisions;
     uint32_t chunks; /* decisions that ask for a chunk */
@@ -94,6 +94,9 @@ typedef struct att_context {
     bool has_root;
     bool gathers; /* broadcasts may become an AllGatherV: hook/stamps.h */
     bool variant; /* of another communicator, whose member it counts for; decides when told to */
+    bool owned;   /* the preload knows its communicator */
+    _Atomic uint64_t simulated; /* the group that is only simulated, as in `batch`; 0 none */
+    _Atomic bool names_calls; /* NCCL tells of CollApi events: a Coll event names its own */
     struct att_context *next_free;
 } att_context_t;
 
@@ -119,6 +122,9 @@ void att_context_leave_profiler(att_context_t *context);
 /* The communicator is being taken down by another thread: calls that stand at a fence end, and have
  * left (or a second is over) when this returns. */
 void att_context_release(att_context_t *context);
+/* The same for those at a fence that no known communicator has: made in a group or not blocking,
+ * only their shape is known. */
+void att_context_release_like(uint32_t ranks, uint32_t rank);
 
 /* NULL when there is none with this index. */
 att_context_t *att_context_at(uint32_t index);
@@ -177,7 +183,7 @@ static inline void att_context_begin_batch(att_context_t *context, uint64_t grou
     uint64_t serial = atomic_load_explicit(&batch->serial, memory_order_relaxed);
     atomic_store_explicit(&batch->serial, serial + 1, memory_order_relaxed);
     atomic_store_explicit(&batch->colls, 0, memory_order_relaxed);
-    batch->group = group;
+    atomic_store_explicit(&batch->group, group, memory_order_relaxed);
     batch->apis = 0;
     batch->decisions = 0;
     batch->chunks = 0;

@@ -15,7 +15,8 @@ static bool load(att_event_driver_t *driver)
                  {"cuEventQuery", (void **)&driver->query},
                  {"cuEventElapsedTime", (void **)&driver->elapsed},
                  {"cuStreamWaitEvent", (void **)&driver->wait},
-                 {"cuStreamIsCapturing", (void **)&driver->capturing}};
+                 {"cuStreamIsCapturing", (void **)&driver->capturing},
+                 {"cuThreadExchangeStreamCaptureMode", (void **)&driver->capture_mode}};
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL)
         return false;

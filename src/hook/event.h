@@ -16,9 +16,11 @@ typedef struct att_event_driver {
     int (*elapsed)(float *ms, void *start, void *stop);
     int (*wait)(void *stream, void *event, unsigned flags);
     int (*capturing)(void *stream, int *status); /* 0 not capturing */
+    int (*capture_mode)(int *mode);              /* of this thread: in the new one, out the old */
 } att_event_driver_t;
 
 enum { ATT_EVENT_NOT_READY = 600 /* CUDA_ERROR_NOT_READY */ };
+enum { ATT_EVENT_RELAXED = 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */ };
 enum { ATT_EVENT_NO_TIMING = 2 /* CU_EVENT_DISABLE_TIMING */ };
 
 /* NULL when no driver is loaded (yet), or lacks a function. */

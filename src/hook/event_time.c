@@ -91,7 +91,7 @@ static bool read_times(struct att_event_timer *timer, slot_t *slot)
     return true;
 }
 
-void att_event_timer_collect(struct att_event_timer *timer, const att_sink_t *sink, bool all)
+static void collect(struct att_event_timer *timer, const att_sink_t *sink, bool all)
 {
     while (timer->tail != timer->head) {
         slot_t *slot = slot_of(timer, timer->tail);
@@ -112,4 +112,16 @@ void att_event_timer_collect(struct att_event_timer *timer, const att_sink_t *si
         att_sink_put(sink, &slot->record);
         timer->tail++;
     }
+}
+
+/* To ask for an event while anybody captures in the default mode would end that capture. */
+void att_event_timer_collect(struct att_event_timer *timer, const att_sink_t *sink, bool all)
+{
+    int mode = ATT_EVENT_RELAXED;
+    if (timer->tail == timer->head)
+        return;
+    bool exchanged = timer->driver->capture_mode(&mode) == 0;
+    collect(timer, sink, all);
+    if (exchanged)
+        timer->driver->capture_mode(&mode);
 }

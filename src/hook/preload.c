@@ -6,6 +6,7 @@
 #include "hook/event.h"
 #include "hook/event_time.h"
 #include "hook/preload_comm.h"
+#include "hook/profiler.h"
 #include "hook/stamps.h"
 #include "hook/variant.h"
 
@@ -25,6 +26,7 @@ typedef struct scope {
     att_preload_thread_t *me;       /* looked up once: that is a call in a library */
     const att_preload_copy_t *copy; /* NULL: there is no NCCL with this function */
     att_preload_comm_t *entry;      /* NULL: not known */
+    att_context_t *context;         /* the entry's when the call began; NULL: not known */
     bool outer;                     /* the application's own, and to be looked at */
     bool paused;                    /* stamps, for this call */
     bool in_family;                 /* a lone call on a communicator with variants */
@@ -88,6 +90,7 @@ enter_into(scope_t *scope, att_nccl_function_t number, void *comm, const void *c
     const att_preload_copy_t *copy = entry != NULL ? entry->copy : att_preload_copy_of(caller);
     scope->me = me;
     scope->entry = entry;
+    scope->context = entry != NULL ? entry->context : NULL;
     scope->copy = copy != NULL && copy->functions[number] != NULL ? copy : NULL;
     scope->outer = me->inside == 0 && !att_hook_is_stopped();
     scope->paused = false;
@@ -139,10 +142,10 @@ static int end_creation(const scope_t *scope, void **comm, const att_nccl_config
     if (scope->outer) {
         att_context_t *context = me->creation.context;
         me->creation = (att_preload_creation_t){.rank = -1};
-        att_preload_comm_t *entry =
-            result == ATT_NCCL_SUCCESS && me->depth == 0 && comm != NULL && *comm != NULL
-                ? att_preload_comm_add(*comm, scope->copy, context)
-                : NULL;
+        bool made = result == ATT_NCCL_SUCCESS && me->depth == 0 && comm != NULL && *comm != NULL;
+        if (made) /* the handle of one that was ended behind the preload's back, used again */
+            att_preload_comm_remove(att_preload_comm_find(*comm));
+        att_preload_comm_t *entry = made ? att_preload_comm_add(*comm, scope->copy, context) : NULL;
         if (entry != NULL)
             att_family_create(entry, config);
     }
@@ -196,10 +199,16 @@ int ncclCommShrink(void *comm, int *excluded, int excluded_count, void **child,
                    att_nccl_config_t *config, int flags)
 {
     scope_t scope = begin_creation(ATT_NCCL_CommShrink, comm, 0, -1, CALLER);
-    return end_creation(&scope, child, config,
-                        scope.copy != NULL
-                            ? REAL(CommShrink, comm, excluded, excluded_count, child, config, flags)
-                            : absent("ncclCommShrink"));
+    /* Its other calls end as by an abort, and it lives on. */
+    bool aborts = scope.outer && scope.context != NULL && (flags & ATT_NCCL_SHRINK_ABORT) != 0;
+    if (aborts)
+        att_context_release(scope.context);
+    int result = scope.copy != NULL
+                     ? REAL(CommShrink, comm, excluded, excluded_count, child, config, flags)
+                     : absent("ncclCommShrink");
+    if (aborts)
+        atomic_store(&scope.context->gate.released, 0);
+    return end_creation(&scope, child, config, result);
 }
 
 int ncclCommGrow(void *comm, int ranks, const att_nccl_id_t *id, int rank, void **child,
@@ -219,8 +228,10 @@ static scope_t begin_end(att_nccl_function_t number, void *comm, bool forget, co
     scope_t scope = enter(number, comm, caller);
     if (!scope.outer || scope.entry == NULL || scope.copy == NULL)
         return scope;
-    if (scope.entry->context != NULL)
-        att_context_release(scope.entry->context);
+    if (scope.context != NULL)
+        att_context_release(scope.context);
+    else if (number != ATT_NCCL_CommFinalize)
+        att_context_release_like((uint32_t)scope.entry->ranks, (uint32_t)scope.entry->rank);
     if (number == ATT_NCCL_CommFinalize)
         att_family_finalize(scope.entry);
     else if (number == ATT_NCCL_CommDestroy)
@@ -354,20 +365,25 @@ static uint32_t end_group(att_preload_thread_t *me)
 /* Communicators with variants that the group used: their next call may be another's. */
 static void end_touched(att_preload_thread_t *me)
 {
-    for (uint32_t i = 0; i < me->touched_count; i++)
-        att_family_ended(me->touched[i].entry, me->touched[i].stream);
-    me->touched_count = 0;
+    for (att_preload_comm_t *entry = me->touched, *next; entry != NULL; entry = next) {
+        next = entry->next_touched;
+        entry->touched = false;
+        att_family_ended(entry, entry->touched_stream);
+    }
+    me->touched = NULL;
 }
 
-static void touch(att_preload_thread_t *me, att_preload_comm_t *entry, void *stream)
+/* NCCL makes all streams of a communicator's group wait for its end: any one of them will do. */
+static void touch(att_preload_thread_t *me, att_preload_comm_t *entry,
+                  const att_preload_call_t *call)
 {
-    att_family_touch(entry, stream);
-    if (me->touched_count < ATT_PRELOAD_TOUCHED) {
-        me->touched[me->touched_count].entry = entry;
-        me->touched[me->touched_count++].stream = stream;
-    } else {
-        att_family_keep_home(entry); /* its order cannot be kept any more */
-    }
+    att_family_touch(entry, call);
+    entry->touched_stream = call->stream;
+    if (entry->touched)
+        return;
+    entry->touched = true;
+    entry->next_touched = me->touched;
+    me->touched = entry;
 }
 
 int ncclGroupEnd(void)
@@ -391,7 +407,11 @@ int ncclGroupSimulateEnd(void *info)
     scope_t scope = enter(ATT_NCCL_GroupSimulateEnd, NULL, CALLER);
     if (scope.copy == NULL)
         return absent("ncclGroupSimulateEnd");
+    if (scope.outer)
+        att_profiler_simulate();
+    att_preload_thread.simulating = scope.outer;
     int result = leave(REAL(GroupSimulateEnd, info));
+    att_preload_thread.simulating = false;
     if (scope.outer && end_group(&att_preload_thread) == 0 && att_preload_thread.depth == 0)
         end_touched(&att_preload_thread);
     return result;
@@ -404,11 +424,13 @@ static void begin_time(att_context_t *context, void *stream)
 {
     att_preload_thread_t *me = &att_preload_thread;
     const att_event_driver_t *driver = att_event_driver();
-    att_event_timer_collect(context->timer, &context->sink, false);
-    if (driver == NULL || att_event_capturing(driver, stream))
+    if (driver == NULL || att_event_capturing(driver, stream)) {
         me->captured = true;
-    else if (me->depth == 0 &&
-             atomic_load_explicit(&context->sink.process->timing, memory_order_relaxed) != 0)
+        return;
+    }
+    att_event_timer_collect(context->timer, &context->sink, false);
+    if (me->depth == 0 &&
+        atomic_load_explicit(&context->sink.process->timing, memory_order_relaxed) != 0)
         me->timed = att_event_timer_begin(context->timer, stream);
 }
 
@@ -439,15 +461,14 @@ static void begin_call(scope_t *scope, att_nccl_function_t number, void *comm,
         scope->paused = att_stamps_pause(scope->copy);
     if (me->depth == 0)
         me->call = call;
-    if (scope->entry != NULL && scope->entry->context != NULL &&
-        scope->entry->context->timer != NULL && call->collective >= 0)
-        begin_time(scope->entry->context, call->stream);
+    if (scope->context != NULL && scope->context->timer != NULL && call->collective >= 0)
+        begin_time(scope->context, call->stream);
     if (scope->entry != NULL && scope->entry->family != NULL) {
         scope->in_family = me->depth == 0;
         if (scope->in_family)
             scope->comm = att_family_begin(scope->entry, call, &scope->routed);
         else
-            touch(me, scope->entry, call->stream);
+            touch(me, scope->entry, call);
     }
 }
 
@@ -461,7 +482,7 @@ static int end_call(scope_t *scope, const att_preload_call_t *call, int result)
         att_stamps_resume(scope->copy);
     me->call = NULL;
     if (me->timed)
-        end_time(scope->entry->context, call->stream, result == ATT_NCCL_SUCCESS);
+        end_time(scope->context, call->stream, result == ATT_NCCL_SUCCESS);
     if (me->depth == 0)
         me->captured = false;
     if (scope->in_family)
@@ -477,8 +498,8 @@ static int end_call(scope_t *scope, const att_preload_call_t *call, int result)
         count(&hook->process->bypassed, 1);
     } else if (me->depth > 0) {
         me->grouped++;
-    } else if (scope->entry->context != NULL) {
-        count_call(scope->entry->context, me->asked != scope->asked);
+    } else if (scope->context != NULL) {
+        count_call(scope->context, me->asked != scope->asked);
     } else {
         count_calls(1, me->asked != scope->asked);
     }

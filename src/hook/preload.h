@@ -44,8 +44,6 @@ typedef struct att_preload_routed {
     struct att_route *route;
 } att_preload_routed_t;
 
-#define ATT_PRELOAD_TOUCHED 16
-
 struct att_preload_comm;
 
 typedef struct att_preload_thread {
@@ -57,16 +55,13 @@ typedef struct att_preload_thread {
     att_preload_creation_t creation;
     const att_preload_routed_t *routed; /* for the next question to the tuner */
     att_lane_t *lane;                   /* of the last question */
+    bool simulating;      /* in ncclGroupSimulateEnd: what NCCL asks about is no call */
     bool captured;        /* the call in hand, or one of the open group, goes into a CUDA graph */
     bool timed;           /* an event was recorded before the call in hand */
     bool recorded;        /* `record` is what it gives */
     att_record_t record;
     uint32_t variants;                  /* that a task which this call begins can be sent to */
-    uint32_t touched_count;             /* communicators with variants that the open group uses */
-    struct {
-        struct att_preload_comm *entry;
-        void *stream;
-    } touched[ATT_PRELOAD_TOUCHED];
+    struct att_preload_comm *touched;   /* with variants, by the open group: a list */
 } att_preload_thread_t;
 
 extern __thread att_preload_thread_t att_preload_thread __attribute__((visibility("hidden")));

@@ -48,6 +48,8 @@ att_preload_comm_t *att_preload_comm_add(void *comm, const att_preload_copy_t *c
         here->ranks = ranks;
         here->rank = rank;
         here->context = context;
+        if (context != NULL)
+            context->owned = true;
         atomic_store_explicit(&here->family, NULL, memory_order_relaxed);
         atomic_store_explicit(&here->comm, comm, memory_order_release);
         entry = here;

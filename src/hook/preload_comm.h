@@ -18,6 +18,9 @@ typedef struct att_preload_comm {
     int ranks, rank;
     att_context_t *context;              /* NULL: not known, or not tuned */
     _Atomic(struct att_family *) family; /* its variants, NULL none (hook/variant.h) */
+    bool touched;                        /* by the open group of a thread, which has it in a list */
+    void *touched_stream;
+    struct att_preload_comm *next_touched;
 } att_preload_comm_t;
 
 #define ATT_PRELOAD_GONE ((void *)1)

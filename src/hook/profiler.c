@@ -55,9 +55,11 @@ void *att_profiler_coll_api(void *pointer, bool captured)
     if (!att_context_decides(context))
         return NULL;
     att_batch_t *batch = &context->batch;
-    if (batch->decisions > 0 || batch->launched || groups != batch->group || batch->apis == 0)
+    if (batch->decisions > 0 || batch->launched ||
+        groups != atomic_load_explicit(&batch->group, memory_order_relaxed) || batch->apis == 0)
         att_context_begin_batch(context, groups, stamped);
     batch->apis++;
+    atomic_store_explicit(&context->names_calls, true, memory_order_relaxed);
     /* NCCL refuses to mix captured and other calls in a group, so each call speaks for all. Never
      * carried over from a call before: ranks may see other ends of a batch without decisions. */
     batch->captured = captured;
@@ -66,6 +68,14 @@ void *att_profiler_coll_api(void *pointer, bool captured)
         return NULL;
     return att_handle_pack(ATT_HANDLE_API, context->index,
                            atomic_load_explicit(&batch->serial, memory_order_relaxed), 0);
+}
+
+void att_profiler_simulate(void)
+{
+    att_context_t *context;
+    for (uint32_t i = 0; groups != 0 && (context = att_context_at(i)) != NULL; i++)
+        if (atomic_load_explicit(&context->batch.group, memory_order_relaxed) == groups)
+            atomic_store(&context->simulated, groups);
 }
 
 void att_profiler_broadcast(void *pointer, int root)
@@ -103,7 +113,10 @@ struct att_call *att_profiler_take(void *pointer, void *parent_handle)
         return NULL;
     att_handle_t parent = att_handle_unpack(parent_handle);
     uint64_t serial = parent.serial;
-    if (parent.kind != ATT_HANDLE_API || parent.context != context->index) {
+    bool named = parent.kind == ATT_HANDLE_API && parent.context == context->index;
+    if (!named && atomic_load_explicit(&context->names_calls, memory_order_relaxed))
+        return NULL; /* of a graph's replay, its handle long gone: nothing of this batch */
+    if (!named) {
         serial = atomic_load_explicit(&context->batch.serial, memory_order_relaxed);
         atomic_fetch_add_explicit(&context->batch.colls, 1, memory_order_relaxed);
     }

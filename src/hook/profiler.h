@@ -43,6 +43,8 @@ void att_profiler_finalize(void *context);
  * CollApi event has one while stamps are on. */
 void att_profiler_group(void *context, bool captured);
 void *att_profiler_coll_api(void *context, bool captured);
+/* The group that this thread has open is only going to be simulated. */
+void att_profiler_simulate(void);
 /* The CollApi event before was of a Broadcast. */
 void att_profiler_broadcast(void *context, int root);
 /* The call that a Coll event is about (parent: handle of its CollApi event), now owned by the

@@ -74,8 +74,10 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
 int att_tuner_finalize(void *pointer)
 {
     att_context_t *context = pointer;
-    if (context != NULL && context->memory != NULL && !att_hook_is_stopped())
+    if (context != NULL && context->memory != NULL && !att_hook_is_stopped()) {
+        att_context_release(context); /* aborted, or ended by another thread than a call's */
         att_context_leave_tuner(context);
+    }
     return ATT_NCCL_SUCCESS;
 }
 
@@ -160,6 +162,24 @@ static att_untimed_t time_by_events(const att_context_t *context, att_record_t *
     return ATT_UNTIMED_NO;
 }
 
+/* By the group that its calls lay in, as NCCL may ask on a thread of its own; where it tells of no
+ * calls, by the thread. */
+static inline bool is_simulated(const att_context_t *context)
+{
+    uint64_t simulated = atomic_load_explicit(&context->simulated, memory_order_relaxed);
+    return __builtin_expect(att_preload_thread.simulating, 0) ||
+           (__builtin_expect(simulated != 0, 0) &&
+            simulated == atomic_load_explicit(&context->batch.group, memory_order_relaxed));
+}
+
+/* The group is simulated on this rank, maybe on no other: it takes no number. */
+static __attribute__((noinline)) int simulate(att_context_t *context)
+{
+    context->counts.simulated++;
+    context->batch.apis = 0; /* nor is it a call that was not seen */
+    return ATT_NCCL_SUCCESS;
+}
+
 /* What NCCL takes when nothing is written: the strict minimum, the first of equal ones
  * (topoGetAlgoInfo, src/enqueue.cc). */
 static void note_choice(att_context_t *context, const float *table, int algorithms, int protocols)
@@ -223,17 +243,18 @@ static __attribute__((noinline)) void note_call(att_context_t *context, const at
 
 /* The decision of this call's switch could not be learnt: to launch it with a guess could hang the
  * job or corrupt its data. */
-static __attribute__((noinline, cold)) int fail_in_doubt(att_context_t *context,
-                                                         const att_lane_t *lane, uint64_t call)
+static __attribute__((noinline, cold)) int fail_in_doubt(att_context_t *context, att_lane_t *lane,
+                                                         uint64_t call)
 {
     context->counts.noted++; /* not launched: neither timed nor untimed */
-    if (atomic_load_explicit(&context->gate.released, memory_order_relaxed) != 0)
-        return ATT_NCCL_SYSTEM_ERROR; /* the application takes it down: nothing to report */
-    att_log(ATT_LOG_ERROR,
-            "call %llu of %llu bytes on rank %u of group 0x%llx fails: whether its setting was "
-            "switched could not be learnt from rank 0 within %.0f ms (--in-doubt-ms)",
-            (unsigned long long)call, (unsigned long long)lane->task->bytes, context->rank,
-            (unsigned long long)context->comm_id, (double)lane->header->in_doubt_ns * 1e-6);
+    /* Where the application takes it down there is nothing to report. */
+    if (atomic_load_explicit(&lane->gate->released, memory_order_relaxed) == 0)
+        att_log(ATT_LOG_ERROR,
+                "call %llu of %llu bytes on rank %u of group 0x%llx fails: whether its setting was "
+                "switched could not be learnt from rank 0 within %.0f ms (--in-doubt-ms)",
+                (unsigned long long)call, (unsigned long long)lane->task->bytes, context->rank,
+                (unsigned long long)context->comm_id, (double)lane->header->in_doubt_ns * 1e-6);
+    att_lane_leave(lane); /* from here on the communicator may go */
     return ATT_NCCL_SYSTEM_ERROR;
 }
 
@@ -288,6 +309,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     att_context_t *context = pointer;
     if (!att_context_decides(context))
         return ATT_NCCL_SUCCESS;
+    if (att_preload_is_active() && is_simulated(context))
+        return simulate(context);
     att_batch_t *batch = &context->batch;
     att_segment_process_t *process = context->sink.process;
     const att_preload_routed_t *routed = att_preload_is_active() ? att_preload_take(context) : NULL;
@@ -315,7 +338,7 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
                    ? entry->lane
                    : find_lane_slowly(context, key, bytes, table, algorithms, protocols);
     }
-    batch->decisions++;
+    batch->decisions += batch->decisions < UINT32_MAX; /* NCCL 2.27 may never tell of an end */
     context->has_root = false;
     if (__builtin_expect(lane == NULL, 0)) {
         context->counts.simulated++;
@@ -337,6 +360,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
             !apply(context, lane, &decision.setting, pairs, table, protocols, channels) ||
                 (routed != NULL && routed->impossible),
             0)) {
+        if (decision.trial == ATT_DECISION_IN_DOUBT)
+            return fail_in_doubt(context, lane, decision.call);
         atomic_fetch_add_explicit(&lane->shared->refused, 1, memory_order_relaxed);
         context->counts.noted++; /* not launched: neither timed nor untimed */
         return ATT_NCCL_SYSTEM_ERROR;

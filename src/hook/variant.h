@@ -35,7 +35,7 @@ struct att_family {
     uint32_t usable; /* a bit for each variant that is there */
     void *comms[ATT_VARIANTS];
     att_context_t *contexts[ATT_VARIANTS];
-    bool routing; /* false for good: a window or a capture was seen */
+    bool routing; /* false for good: a window or a captured collective was seen */
     bool called;
     void *last_comm, *last_stream; /* of the call before, when `called` */
     void *event; /* after it; NULL: no driver, no streams. Never destroyed: calls may be late */
@@ -53,7 +53,7 @@ void *att_family_begin(att_preload_comm_t *entry, const att_preload_call_t *call
                        att_preload_routed_t *routed);
 void att_family_end(att_preload_comm_t *entry, const att_preload_call_t *call,
                     att_preload_routed_t *routed, bool success);
-void att_family_touch(att_preload_comm_t *entry, void *stream);
+void att_family_touch(att_preload_comm_t *entry, const att_preload_call_t *call);
 void att_family_ended(att_preload_comm_t *entry, void *stream);
 
 /* No call is sent to a variant any more. */

@@ -46,11 +46,18 @@ static void note(struct att_family *family, void *comm, void *stream)
 }
 
 /* Events of outside must not be waited for within a graph, nor the other way round. */
-static bool captured(struct att_family *family, void *stream)
+static bool captured(const struct att_family *family, void *stream)
 {
-    if (family->event == NULL || !att_event_capturing(att_event_driver(), stream))
+    return family->event != NULL && att_event_capturing(att_event_driver(), stream);
+}
+
+/* A collective is captured on every rank; Send and Recv are two ranks' own matter. */
+static bool ends_routing(struct att_family *family, const att_preload_call_t *call)
+{
+    if (!captured(family, call->stream))
         return false;
-    family->routing = false; /* at the same call on every rank */
+    if (call->collective >= 0)
+        family->routing = false;
     return true;
 }
 
@@ -68,7 +75,7 @@ void *att_family_begin(att_preload_comm_t *entry, const att_preload_call_t *call
     void *home = atomic_load_explicit(&entry->comm, memory_order_relaxed);
     uint64_t kind = kind_of(call);
     *routed = (att_preload_routed_t){0};
-    if (captured(family, call->stream)) {
+    if (ends_routing(family, call)) {
         routed->captured = true;
         return home;
     }
@@ -126,10 +133,11 @@ forget:
     me->variants = 0;
 }
 
-void att_family_touch(att_preload_comm_t *entry, void *stream)
+void att_family_touch(att_preload_comm_t *entry, const att_preload_call_t *call)
 {
-    if (!captured(entry->family, stream))
-        order(entry->family, atomic_load_explicit(&entry->comm, memory_order_relaxed), stream);
+    if (!ends_routing(entry->family, call))
+        order(entry->family, atomic_load_explicit(&entry->comm, memory_order_relaxed),
+              call->stream);
 }
 
 void att_family_ended(att_preload_comm_t *entry, void *stream)

@@ -85,7 +85,7 @@ att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node, att_s
 }
 
 att_home_state_t sim_resolver_ask(const att_segment_memory_t *memory, att_segment_task_t *task,
-                                  uint32_t txn, uint64_t *seat)
+                                  uint32_t txn, uint64_t *seat, const struct att_lane_gate *gate)
 {
     att_home_request_t request;
     att_home_ask(memory, task, txn, &request);

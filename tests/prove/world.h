@@ -124,6 +124,6 @@ void sim_rank_moved(void); /* ranks that are too far ahead may look again */
 att_home_state_t sim_ask(const att_home_request_t *request, uint32_t node, att_segment_task_t *task,
                          uint64_t *seat);
 att_home_state_t sim_resolver_ask(const att_segment_memory_t *memory, att_segment_task_t *task,
-                                  uint32_t txn, uint64_t *seat);
+                                  uint32_t txn, uint64_t *seat, const struct att_lane_gate *gate);
 
 #endif

@@ -10,6 +10,9 @@
 /* ncclResult_t */
 enum { ATT_NCCL_SUCCESS = 0, ATT_NCCL_SYSTEM_ERROR = 2, ATT_NCCL_INVALID_USAGE = 5 };
 
+/* Flags of ncclCommShrink. */
+enum { ATT_NCCL_SHRINK_ABORT = 0x1 };
+
 /* ncclDebugLogLevel and ncclDebugLogSubSys */
 enum { ATT_NCCL_LOG_INFO = 3 };
 enum { ATT_NCCL_SUBSYSTEM_INIT = 0x1, ATT_NCCL_SUBSYSTEM_TUNING = 0x40 };

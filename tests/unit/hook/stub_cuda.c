@@ -7,6 +7,9 @@
 /* Read and set by the test. */
 API int stub_records, stub_created, stub_waits, stub_capturing, stub_not_ready;
 API int stub_capturing_answer; /* of cuStreamIsCapturing */
+API int stub_broken;           /* captures that a question about an event has ended */
+
+static __thread int capture_mode; /* CU_STREAM_CAPTURE_MODE_GLOBAL; 2: relaxed */
 
 typedef struct event {
     unsigned us;
@@ -45,6 +48,8 @@ int cuEventRecord(void *event, void *stream)
 API int cuEventQuery(void *event);
 int cuEventQuery(void *event)
 {
+    if (stub_capturing && capture_mode != 2)
+        count(&stub_broken);
     return stub_not_ready ? 600 : 0;
 }
 
@@ -59,6 +64,15 @@ API int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
     count(&stub_waits);
+    return 0;
+}
+
+API int cuThreadExchangeStreamCaptureMode(int *mode);
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
     return 0;
 }
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static int *records, *created, *waits, *capturing, *not_ready;
+static int *records, *created, *waits, *capturing, *not_ready, *broken;
 
 static void load_driver(void)
 {
@@ -27,6 +27,7 @@ static void load_driver(void)
     waits = dlsym(cuda, "stub_waits");
     capturing = dlsym(cuda, "stub_capturing");
     not_ready = dlsym(cuda, "stub_not_ready");
+    broken = dlsym(cuda, "stub_broken");
     CHECK(records != NULL && not_ready != NULL);
 }
 
@@ -110,6 +111,26 @@ ISOLATED(not_over)
     att_event_timer_destroy(timer);
 }
 
+/* Another thread captures meanwhile, in the default mode. */
+ISOLATED(a_capture_elsewhere)
+{
+    load_driver();
+    att_sink_t out = sink();
+    struct att_event_timer *timer = att_event_timer_create();
+    att_record_t record = {.decided_ns = 1}, got;
+    CHECK(att_event_timer_begin(timer, NULL));
+    att_event_timer_end(timer, NULL, &record);
+    *capturing = 1;
+    att_event_timer_collect(timer, &out, false);
+    CHECK(agent_record(&got));
+    CHECK_EQUAL(*broken, 0);
+    /* The thread's own mode is as before. */
+    int mode = 0;
+    CHECK_EQUAL(att_event_driver()->capture_mode(&mode), 0);
+    CHECK_EQUAL(mode, 0);
+    att_event_timer_destroy(timer);
+}
+
 /* ---- through the preload, on the host fabric ---- */
 
 #define RANKS 2
@@ -165,6 +186,7 @@ static void timed_calls(rank_t *r)
         reduce(r, NULL);
     pthread_barrier_wait(&meet);
     CHECK_EQUAL(*records, 0); /* none may go into a graph */
+    CHECK_EQUAL(*broken, 0);
     pthread_barrier_wait(&meet);
     if (r->rank == 0)
         *capturing = 0;
@@ -242,6 +264,11 @@ static void two_streams(rank_t *r)
         *waits = 0;
     }
     pthread_barrier_wait(&meet);
+    /* Two ranks' own matter: they alone would stay at home from now on. */
+    ncclSend(buffers[r->rank], 1, 7, 1 - r->rank, r->comm, STREAM(1)); /* the fabric has none */
+    ncclRecv(buffers[r->rank], 1, 7, 1 - r->rank, r->comm, STREAM(1));
+    CHECK(((struct att_family *)entry->family)->routing);
+    pthread_barrier_wait(&meet);
     reduce(r, STREAM(1)); /* captured: at home, untouched, and from now on always */
     CHECK(!((struct att_family *)entry->family)->routing);
     pthread_barrier_wait(&meet);
@@ -265,8 +292,11 @@ ISOLATED(order_of_streams)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_driver),        cmocka_unit_test(durations_and_starts),
-        cmocka_unit_test(not_over),         cmocka_unit_test(calls_without_profiler),
+        cmocka_unit_test(no_driver),
+        cmocka_unit_test(durations_and_starts),
+        cmocka_unit_test(not_over),
+        cmocka_unit_test(a_capture_elsewhere),
+        cmocka_unit_test(calls_without_profiler),
         cmocka_unit_test(order_of_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,15 +71,16 @@ static void resolves_and_keeps_the_outcome(void **state)
 {
     (void)state;
     assert_int_equal(att_home_open(&home->tasks[0], 5), ATT_OK);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5, &no_seat), ATT_HOME_ABORTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5, &no_seat, NULL), ATT_HOME_ABORTED);
     assert_int_equal(att_home_decide(&home->tasks[0], 5, ATT_HOME_COMMITTED), ATT_HOME_ABORTED);
     assert_int_equal(att_home_open(&home->tasks[0], 6), ATT_OK);
     assert_int_equal(att_home_decide(&home->tasks[0], 6, ATT_HOME_COMMITTED), ATT_HOME_COMMITTED);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(att_resolver_ask(away, &away->tasks[0], 6, &no_seat), ATT_HOME_COMMITTED);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5, &no_seat),
+        assert_int_equal(att_resolver_ask(away, &away->tasks[0], 6, &no_seat, NULL),
+                         ATT_HOME_COMMITTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 5, &no_seat, NULL),
                      ATT_HOME_NONE); /* it is beyond */
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 8, &no_seat),
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 8, &no_seat, NULL),
                      ATT_HOME_ABORTED); /* unknown */
     assert_int_equal(att_home_open(&home->tasks[0], 8), -ATT_EBUSY);
 }
@@ -144,7 +145,8 @@ static void silent_peers_keep_nobody_out(void **state)
             assert_int_equal(send(fds[i], "half a request", 14, MSG_NOSIGNAL), 14);
     }
     att_home_open(&home->tasks[0], 200);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 200, &no_seat), ATT_HOME_ABORTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 200, &no_seat, NULL),
+                     ATT_HOME_ABORTED);
     for (int i = 0; i < MANY; i++)
         close(fds[i]);
 }
@@ -210,14 +212,15 @@ static void child_has_no_socket(void **state)
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
     att_home_open(&home->tasks[0], 500);
-    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 500, &no_seat), ATT_HOME_ABORTED);
+    assert_int_equal(att_resolver_ask(away, &away->tasks[0], 500, &no_seat, NULL),
+                     ATT_HOME_ABORTED);
 }
 
 /* Ranks of several threads ask at once while the word is decided. */
 static void *asker(void *argument)
 {
     uint32_t txn = (uint32_t)(uintptr_t)argument;
-    return (void *)(uintptr_t)att_resolver_ask(away, &away->tasks[0], txn, &no_seat);
+    return (void *)(uintptr_t)att_resolver_ask(away, &away->tasks[0], txn, &no_seat, NULL);
 }
 
 static void all_hear_the_same(void **state)

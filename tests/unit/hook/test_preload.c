@@ -2,6 +2,7 @@
  * The program exports the hook's functions, so that they stand in front of every NCCL it loads. */
 #include "hook/preload.h"
 #include "hook/preload_comm.h"
+#include "hook/tuner.h"
 #include "fabric_ranks.h"
 #include "isolated.h"
 
@@ -275,14 +276,21 @@ ISOLATED(rank_without_profiler)
 
 static _Atomic int standing;
 static void *abort_of[RANKS];
+static bool plugin_alone; /* the abort is seen as the plugin's finalize, as NCCL makes it at once */
 
 /* Once the rank's own thread stands at the fence. */
 static void *abort_rank(void *argument)
 {
-    const att_context_t *context = att_preload_comm_find(argument)->context;
+    const rank_t *r = argument;
+    int (*real)(void *) = (int (*)(void *))dlsym(r->nccl, "pncclCommAbort");
+    att_context_t *context = att_context_at(0);
+    for (uint32_t i = 0; context->rank != (uint32_t)r->rank; i++)
+        context = att_context_at(i);
     while (atomic_load(&context->gate.waiting) == 0)
         usleep(1000);
-    CHECK_EQUAL(ncclCommAbort(argument), 0);
+    if (plugin_alone)
+        CHECK_EQUAL(att_tuner_finalize(context), 0);
+    CHECK_EQUAL((plugin_alone ? real : ncclCommAbort)(r->comm), 0);
     return NULL;
 }
 
@@ -310,7 +318,7 @@ static void stand_at_fence(rank_t *r)
     while (atomic_load(&standing) < RANKS + 1)
         usleep(1000);
     pthread_t watchdog;
-    CHECK_EQUAL(pthread_create(&watchdog, NULL, abort_rank, r->comm), 0);
+    CHECK_EQUAL(pthread_create(&watchdog, NULL, abort_rank, r), 0);
     r->result = ncclAllReduce(mine, mine, 1024, 7, 0, r->comm, NULL);
     CHECK(r->result != 0);
     CHECK_EQUAL(pthread_join(watchdog, NULL), 0);
@@ -322,6 +330,72 @@ ISOLATED(abort_releases_a_fence)
     on_ranks(stand_at_fence);
     for (int r = 0; r < RANKS; r++)
         CHECK(att_preload_comm_find(abort_of[r]) == NULL);
+}
+
+/* A call must not be left in what goes. */
+ISOLATED(abort_without_preload)
+{
+    plugin_alone = true;
+    on_ranks(stand_at_fence);
+    for (uint32_t i = 0; i < RANKS; i++)
+        CHECK_EQUAL(atomic_load(&att_context_at(i)->gate.waiting), 0);
+}
+
+static void *run_grouped(void *argument)
+{
+    rank_t *rank = argument;
+    CHECK_EQUAL(ncclGroupStart(), 0);
+    CHECK_EQUAL(ncclCommInitRank(&rank->comm, RANKS, rank->id, rank->rank), 0);
+    CHECK_EQUAL(ncclGroupEnd(), 0);
+    rank->body(rank);
+    return NULL;
+}
+
+/* Made in a group: which of the hook's communicators it is was never told. */
+ISOLATED(abort_of_one_made_in_a_group)
+{
+    setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
+    fabric_ranks(FABRIC, RANKS, run_grouped, stand_at_fence);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(att_preload_comm_find(abort_of[r]) == NULL);
+}
+
+/* ncclSimInfo_t, as the fabric checks it. */
+typedef struct simulation {
+    size_t size;
+    unsigned magic, version;
+    float us;
+} simulation_t;
+
+/* Only one rank asks how long its group would take: calls keep their numbers on all of them. */
+static void simulate(rank_t *r)
+{
+    float *mine = buffers[r->rank];
+    simulation_t info = {sizeof info, 0x74685283, 23007, -1};
+    for (int i = 0; i < 2; i++)
+        CHECK_EQUAL(ncclAllReduce(mine, mine, 1024, 7, 0, r->comm, NULL), 0);
+    if (r->rank == 0) {
+        CHECK_EQUAL(ncclGroupStart(), 0);
+        CHECK_EQUAL(ncclAllReduce(mine, mine, 1024, 7, 0, r->comm, NULL), 0);
+        CHECK_EQUAL(ncclAllReduce(mine, mine, 512, 7, 0, r->comm, NULL), 0);
+        CHECK_EQUAL(ncclGroupSimulateEnd(&info), 0);
+        CHECK(info.us > 0);
+    }
+    CHECK_EQUAL(ncclAllReduce(mine, mine, 1024, 7, 0, r->comm, NULL), 0);
+    CHECK_EQUAL(ncclCommDestroy(r->comm), 0);
+}
+
+ISOLATED(simulated_groups_take_no_number)
+{
+    on_ranks(simulate);
+    att_segment_memory_t *memory = agent_memory();
+    const att_segment_process_t *process = att_hook_attached()->process;
+    CHECK_EQUAL(atomic_load(&memory->header.lane_count), RANKS);
+    for (int i = 0; i < RANKS; i++)
+        CHECK_EQUAL(atomic_load(&memory->lanes[i].word) >> 1, 3);
+    CHECK(atomic_load(&process->simulated) > 0);
+    CHECK_EQUAL(atomic_load(&process->unseen), 0);
+    CHECK_EQUAL(atomic_load(&process->called), RANKS * 3);
 }
 
 /* ---- processes and threads ---- */
@@ -423,6 +497,9 @@ int main(void)
         cmocka_unit_test(data_type_of_an_all_gather),
         cmocka_unit_test(rank_without_profiler),
         cmocka_unit_test(abort_releases_a_fence),
+        cmocka_unit_test(abort_without_preload),
+        cmocka_unit_test(abort_of_one_made_in_a_group),
+        cmocka_unit_test(simulated_groups_take_no_number),
         cmocka_unit_test(forked_child),
         cmocka_unit_test(many_communicators),
         cmocka_unit_test(threads_call),

@@ -1,8 +1,12 @@
 /* The profiler half: which calls are timed, with what, and what happens to impossible events. */
 #include "fake_nccl.h"
+#include "hook/context.h"
 #include "hook/handle.h"
+#include "hook/preload.h"
+#include "hook/profiler.h"
 #include "isolated.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -194,9 +198,15 @@ ISOLATED(groups_are_not_timed)
             CHECK_EQUAL(next_record().untimed, ATT_UNTIMED_GROUPED);
         no_record();
     }
-    comm.aggregate = false;
+    fake_destroy(&comm);
     /* The same without CollApi events: the second question or Coll event gives it away. */
+    fake_init(&comm, &fake_linked, 6, 0xabd, 2, 0);
     comm.no_api = true;
+    for (int i = 0; i < 2; i++)
+        fake_call(&comm, ALL_REDUCE, 4096, 100);
+    for (att_record_t record; agent_record(&record);)
+        continue;
+    uint64_t grouped = atomic_load(&process()->untimed[ATT_UNTIMED_GROUPED]);
     for (int aggregate = 0; aggregate < 2; aggregate++) {
         comm.aggregate = aggregate;
         comm.op_count = 0;
@@ -220,7 +230,7 @@ ISOLATED(groups_are_not_timed)
     fake_call(&comm, ALL_REDUCE, 4096, 100);
     CHECK_EQUAL(next_record().untimed, ATT_UNTIMED_NO);
     fake_destroy(&comm);
-    CHECK_EQUAL(atomic_load(&process()->untimed[ATT_UNTIMED_GROUPED]), 6);
+    CHECK_EQUAL(atomic_load(&process()->untimed[ATT_UNTIMED_GROUPED]), grouped + 2);
     CHECK_EQUAL(atomic_load(&process()->anomalies), 0);
 }
 
@@ -480,6 +490,56 @@ ISOLATED(capture_is_not_carried_over)
     fake_destroy(&comm);
 }
 
+/* A graph's replay gives Coll events whenever it runs, and a chained profiler may have lost whose
+ * they are: they must not end the batch of a group that is being asked about. */
+ISOLATED(a_replay_splits_no_group)
+{
+    fake_comm_t comm;
+    int channels = 0;
+    timed_comm(&comm, 6, 0xabc, 2);
+    fake_begin(&comm);
+    for (size_t i = 0; i < 2; i++)
+        fake_enqueue(&comm, ALL_REDUCE, 1024 << i, false);
+    fake_ask(&comm, ALL_REDUCE, 4096, comm.costs, comm.algorithms, &channels);
+    fake_op_t late = comm.ops[0];
+    late.api = NULL;
+    fake_coll(&comm, &late);
+    CHECK(late.coll == NULL);
+    fake_ask(&comm, ALL_REDUCE, 8192, comm.costs, comm.algorithms, &channels);
+    CHECK_EQUAL(att_context_at(0)->batch.decisions, 2);
+    fake_end(&comm);
+    fake_destroy(&comm);
+}
+
+static void *prepare_elsewhere(void *comm)
+{
+    CHECK_EQUAL(fake_prepare(comm), 0);
+    return NULL;
+}
+
+/* A communicator that does not block: the group is simulated by a thread of NCCL's. */
+ISOLATED(simulated_by_another_thread)
+{
+    fake_comm_t comm;
+    pthread_t thread;
+    timed_comm(&comm, 6, 0xabc, 2);
+    atomic_store(&att_preload_active, true);
+    fake_begin(&comm);
+    for (size_t i = 0; i < 2; i++)
+        fake_enqueue(&comm, ALL_REDUCE, 16 << i, false);
+    att_profiler_simulate();
+    CHECK_EQUAL(pthread_create(&thread, NULL, prepare_elsewhere, &comm), 0);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    fake_end(&comm);
+    comm.op_count = 0;
+    CHECK_EQUAL(atomic_load(&agent_memory()->lanes[0].word) >> 1, 1); /* 64 bytes, as before */
+    CHECK_EQUAL(atomic_load(&agent_memory()->header.lane_count), 1);
+    fake_call(&comm, ALL_REDUCE, 64, 100); /* the next group is none */
+    CHECK_EQUAL(atomic_load(&agent_memory()->lanes[0].word) >> 1, 2);
+    CHECK_EQUAL(next_record().untimed, ATT_UNTIMED_NO);
+    fake_destroy(&comm);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +558,8 @@ int main(void)
         cmocka_unit_test(lost_stamps),
         cmocka_unit_test(a_full_ring_ends_stamps),
         cmocka_unit_test(capture_is_not_carried_over),
+        cmocka_unit_test(a_replay_splits_no_group),
+        cmocka_unit_test(simulated_by_another_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
