@@ -75,13 +75,14 @@ static inline bool att_preload_is_active(void)
 }
 
 /* The tuner is asked about a communicator: the decision that was taken for it, or NULL. */
-static inline const att_preload_routed_t *att_preload_take(const att_context_t *context)
+static inline const att_preload_routed_t *att_preload_take(att_preload_thread_t *me,
+                                                           const att_context_t *context)
 {
-    const att_preload_routed_t *routed = att_preload_thread.routed;
-    att_preload_thread.asked++;
+    const att_preload_routed_t *routed = me->routed;
+    me->asked++;
     if (routed == NULL || routed->context != context)
         return NULL;
-    att_preload_thread.routed = NULL;
+    me->routed = NULL;
     return routed;
 }
 

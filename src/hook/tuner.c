@@ -164,10 +164,10 @@ static att_untimed_t time_by_events(const att_context_t *context, att_record_t *
 
 /* By the group that its calls lay in, as NCCL may ask on a thread of its own; where it tells of no
  * calls, by the thread. */
-static inline bool is_simulated(const att_context_t *context)
+static inline bool is_simulated(const att_preload_thread_t *me, const att_context_t *context)
 {
     uint64_t simulated = atomic_load_explicit(&context->simulated, memory_order_relaxed);
-    return __builtin_expect(att_preload_thread.simulating, 0) ||
+    return __builtin_expect(me->simulating, 0) ||
            (__builtin_expect(simulated != 0, 0) &&
             simulated == atomic_load_explicit(&context->batch.group, memory_order_relaxed));
 }
@@ -309,11 +309,12 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     att_context_t *context = pointer;
     if (!att_context_decides(context))
         return ATT_NCCL_SUCCESS;
-    if (att_preload_is_active() && is_simulated(context))
+    att_preload_thread_t *me = att_preload_is_active() ? &att_preload_thread : NULL;
+    if (me != NULL && is_simulated(me, context))
         return simulate(context);
     att_batch_t *batch = &context->batch;
     att_segment_process_t *process = context->sink.process;
-    const att_preload_routed_t *routed = att_preload_is_active() ? att_preload_take(context) : NULL;
+    const att_preload_routed_t *routed = me != NULL ? att_preload_take(me, context) : NULL;
     if (__builtin_expect(context->variant && routed == NULL, 0))
         return ATT_NCCL_SUCCESS;
     bool stamps_on = (att_context_mask(context) & ATT_STAMPS) == ATT_STAMPS;
@@ -348,8 +349,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
 
     att_decision_t decision =
         __builtin_expect(routed != NULL, 0) ? routed->decision : att_lane_next(lane);
-    if (att_preload_is_active())
-        att_preload_thread.lane = lane;
+    if (me != NULL)
+        me->lane = lane;
     context->counts.decisions++;
     if (__builtin_expect(batch->captured, 0)) {
         decision.setting = lane->schedule.entries[lane->schedule.count - 1].setting;
