@@ -56,6 +56,7 @@ void att_facts_report(const struct att_node *node, const att_config_t *config, u
             .unstamped = att_facts_unstamped(node, lanes[i]),
             .nccl_version = m->nccl_version,
             .tuner_abi = m->tuner_abi,
+            .profiler_abi = m->profiler_abi,
             .clock_id = m->clock_id,
             .rank = m->rank,
             .odd_rank = ATT_NONE,
@@ -87,6 +88,7 @@ void att_facts_merge(att_reported_t *into, const att_reported_t *other)
     if (into->odd_rank == ATT_NONE) {
         into->odd_rank = other->odd_rank;
         if (into->nccl_version != other->nccl_version || into->tuner_abi != other->tuner_abi ||
+            into->profiler_abi != other->profiler_abi ||
             into->hook_version != other->hook_version)
             into->odd_rank = other->rank;
     }
@@ -169,6 +171,7 @@ void att_facts_gather(const struct att_node *node, const att_config_t *config, u
                                  .pinned = reported->pinned,
                                  .nccl_version = (int)reported->nccl_version,
                                  .has_chunk = (int)reported->has_chunk,
+                                 .gathers_hidden = reported->profiler_abi == 0,
                                  .native = native};
     if (atomic_load(&group->variants_digest) == variants_of(config, &facts->variants))
         keep_variants(&facts->variants, reported->variants);

@@ -19,7 +19,7 @@ typedef struct att_reported {
     uint32_t variants;        /* ANDed: communicator variants that calls can be sent to */
     uint32_t whole_stamps;    /* all of them */
     uint32_t unstamped;       /* ORed: why calls are not stamped, ATT_UNSTAMPED_* */
-    uint32_t nccl_version, tuner_abi;
+    uint32_t nccl_version, tuner_abi, profiler_abi;
     uint64_t hook_version; /* first bytes of the text */
     uint64_t clock_id;     /* 0: several, or unknown */
     uint32_t rank;         /* one of them */

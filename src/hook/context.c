@@ -76,6 +76,7 @@ att_context_t *att_context_create(const att_hook_t *hook, uint64_t comm_id, uint
     context->has_profiler = profiler_abi != 0;
     context->gathers = false;
     context->has_root = false;
+    context->gathering = false;
     context->owned = false;
     atomic_store_explicit(&context->simulated, 0, memory_order_relaxed);
     atomic_store_explicit(&context->names_calls, false, memory_order_relaxed);

@@ -92,7 +92,8 @@ typedef struct att_context {
     bool has_profiler, has_tuner;
     int broadcast_root; /* of the latest Broadcast since the tuner was asked */
     bool has_root;
-    bool gathers; /* broadcasts may become an AllGatherV: hook/stamps.h */
+    bool gathers;   /* broadcasts may become an AllGatherV: hook/stamps.h */
+    bool gathering; /* those of the group in hand do, which asks as an AllGather */
     bool variant; /* of another communicator, whose member it counts for; decides when told to */
     bool owned;   /* the preload knows its communicator */
     _Atomic uint64_t simulated; /* the group that is only simulated, as in `batch`; 0 none */

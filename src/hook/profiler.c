@@ -55,6 +55,8 @@ void *att_profiler_coll_api(void *pointer, bool captured)
     if (!att_context_decides(context))
         return NULL;
     att_batch_t *batch = &context->batch;
+    if (batch->decisions > 0 || batch->launched)
+        context->gathering = false;
     if (batch->decisions > 0 || batch->launched ||
         groups != atomic_load_explicit(&batch->group, memory_order_relaxed) || batch->apis == 0)
         att_context_begin_batch(context, groups, stamped);

@@ -211,7 +211,10 @@ void att_stamps_broadcast(att_context_t *context, int root)
     bool several = context->has_root && context->broadcast_root != root;
     context->has_root = true;
     context->broadcast_root = root;
-    if (!several || !context->gathers || atomic_load(&context->sink.process->unstamped) != 0)
+    if (!several || !context->gathers)
+        return;
+    context->gathering = true;
+    if (atomic_load(&context->sink.process->unstamped) != 0)
         return;
     att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GATHERS);
     say(context, NULL,

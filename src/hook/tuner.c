@@ -177,6 +177,7 @@ static __attribute__((noinline)) int simulate(att_context_t *context)
 {
     context->counts.simulated++;
     context->batch.apis = 0; /* nor is it a call that was not seen */
+    context->gathering = false;
     return ATT_NCCL_SUCCESS;
 }
 
@@ -332,6 +333,8 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     att_lane_t *lane = NULL;
     if (__builtin_expect(routed != NULL, 0)) {
         lane = routed->lane;
+    } else if (__builtin_expect(context->gathering && collective == ATT_COLLECTIVE_ALL_GATHER, 0)) {
+        /* NCCL does not lower the channels of an AllGatherV to those that there are: its own. */
     } else if (__builtin_expect(pairs != 0 && (unsigned)collective < ATT_COLLECTIVE_COUNT, 1)) {
         uint32_t key = att_task_key((uint32_t)collective, pairs);
         const att_task_entry_t *entry = att_task_find(context, key, bytes);

@@ -177,13 +177,15 @@ static void add_variants(const att_space_facts_t *facts, const att_knobs_t *knob
 
 /* NCCL lowers a number above the communicator's own, but for CollNet and NVLS between nodes
  * (scheduleCollTasksToPlan, src/enqueue.cc), and for an AllGatherV, which asks as an AllGather does
- * (src/scheduler/allgatherv_sched.cc): it would use channels that were never made. 0: kept. */
+ * (src/scheduler/allgatherv_sched.cc) and then is not decided where the hook knows it: it would use
+ * channels that were never made. 0: kept. */
 static uint32_t channels_of(const att_space_facts_t *facts, int algorithm, uint32_t most)
 {
-    uint32_t known = (uint32_t)(facts->channels_seen > facts->native.channels
-                                    ? facts->channels_seen
-                                    : facts->native.channels);
-    bool may_gather = facts->nccl_version == 0 || facts->nccl_version >= ATT_NCCL_ALLGATHERV;
+    uint32_t known =
+        (uint32_t)(facts->channels_seen > facts->native.channels ? facts->channels_seen
+                                                                 : facts->native.channels);
+    bool may_gather = facts->gathers_hidden &&
+                      (facts->nccl_version == 0 || facts->nccl_version >= ATT_NCCL_ALLGATHERV);
     if (algorithm == ATT_ALGORITHM_COLLNET_DIRECT || algorithm == ATT_ALGORITHM_COLLNET_CHAIN ||
         (algorithm == ATT_ALGORITHM_NVLS && facts->nodes > 1))
         return 0;

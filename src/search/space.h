@@ -21,6 +21,7 @@ typedef struct att_space_facts {
     int channels_ceiling;          /* most channels allowed; 0: the knob is kept */
     int channels_seen;             /* most that NCCL itself was seen to use in this group; 0 none */
     int nccl_version;              /* NCCL_VERSION_CODE, 0: unknown, the newest */
+    int gathers_hidden;            /* the hook cannot tell an AllGatherV from an AllGather */
     int has_chunk;                 /* every rank's tuner has a chunk callback (v6) */
     att_setting_t native;          /* algorithm, protocol, channels really used by NCCL's choice */
     att_variants_t variants;       /* communicator variants that every rank has; digest unused */

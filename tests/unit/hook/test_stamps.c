@@ -171,6 +171,38 @@ ISOLATED(roots_of_groups_within_a_group)
     fake_destroy(&comm);
 }
 
+/* What an AllGatherV asks is no AllGather's call: NCCL would take its channels as they are. */
+ISOLATED(an_all_gather_v_is_not_decided)
+{
+    fake_comm_t comm;
+    int channels = 0;
+    fake_init(&comm, &fake_linked, 6, 0xabc, 2, 0);
+    fake_call(&comm, ATT_COLLECTIVE_ALL_GATHER, 1024, 100);
+    agent_memory();
+    uint32_t task = agent_task(ATT_COLLECTIVE_ALL_GATHER, 2048);
+    att_setting_t setting = ATT_SETTING_KEEP;
+    setting.channels = 20;
+    agent_commit(task, 1, &setting, 1, 1);
+    fake_begin(&comm);
+    for (int i = 0; i < 6; i++) { /* groups within a group: NCCL tells of each */
+        if (i % 2 == 0)
+            fake_begin(&comm);
+        comm.root = i / 2 > 0; /* 0 0, 1 1, 1 1 */
+        fake_enqueue(&comm, ATT_COLLECTIVE_BROADCAST, 256, false);
+    }
+    for (int i = 0; i < 2; i++) { /* once a plan */
+        CHECK_EQUAL(fake_ask(&comm, ATT_COLLECTIVE_ALL_GATHER, 2048, comm.costs, comm.algorithms,
+                             &channels),
+                    0);
+        CHECK_EQUAL(channels, 0);
+    }
+    fake_end(&comm);
+    comm.op_count = 0;
+    CHECK_EQUAL(fake_call(&comm, ATT_COLLECTIVE_ALL_GATHER, 1024, 100).channels, 20);
+    CHECK_EQUAL(atomic_load(&agent_memory()->lanes[0].word) >> 1, 2);
+    fake_destroy(&comm);
+}
+
 ISOLATED(roots_of_one_group_only)
 {
     static const int first[] = {0}, second[] = {1};
@@ -503,6 +535,7 @@ int main(void)
         cmocka_unit_test(applied_where_nobody_tells),
         cmocka_unit_test(a_captured_group_without_collectives),
         cmocka_unit_test(none_after_an_all_gather_v),
+        cmocka_unit_test(an_all_gather_v_is_not_decided),
         cmocka_unit_test(roots_of_groups_within_a_group),
         cmocka_unit_test(roots_of_one_group_only),
         cmocka_unit_test(the_first_captured_call_carries_none),

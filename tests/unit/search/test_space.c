@@ -171,6 +171,8 @@ static void channels_that_nobody_made(void **state)
     assert_int_equal(channels_of(&f, ATT_ALGORITHM_NVLS_TREE), 24);
     /* An AllGatherV asks as an AllGather does. */
     f = facts(ATT_COLLECTIVE_ALL_GATHER);
+    assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 24);
+    f.gathers_hidden = 1;
     assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 16);
     f.channels_seen = 20;
     assert_int_equal(channels_of(&f, ATT_ALGORITHM_RING), 20);
