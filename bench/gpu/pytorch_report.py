@@ -72,6 +72,9 @@ def training(path, verdict):
         print(f"{'kind':>13} {'launches':>8} {'all':>9} {'speed':>7} {'settled':>9} {'speed':>7}  interval")
         for kind, launches in kinds.items():
             both = [n for n in launches if n in plain]
+            if not both:
+                print(f"{kind:>13} {0:>8}  no launch beside one without attune")
+                continue
             mine = [times(launches[n]) for n in both]
             base = [times(plain[n]) for n in both]
             every = statistics.median(m[0] for m in mine), statistics.median(b[0] for b in base)
@@ -86,7 +89,11 @@ def training(path, verdict):
         for kind, launches in kinds.items():
             if kind == "none":
                 continue
-            worst = max(loss_difference(launches[n], plain[n]) for n in launches if n in plain)
+            both = [n for n in launches if n in plain]
+            if not both:
+                verdict(False, f"{case}: {kind}: no launch beside one without attune")
+                continue
+            worst = max(loss_difference(launches[n], plain[n]) for n in both)
             if kind == "reproducible":
                 verdict(worst == 0, f"{case}: losses of 50 steps equal bit by bit")
             else:

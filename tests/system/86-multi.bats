@@ -23,8 +23,8 @@ setup() {
         expect_output "^PASSED  nccl-tests: $name: data right$"
     done
     expect_output '^PASSED  transport: every rank has a twin over P2P alone and one over SHM alone$'
-    expect_output '^PASSED  transport: a setting over P2P was in force$'
-    expect_output '^PASSED  transport: a setting over SHM was in force$'
+    expect_output '^PASSED  transport: the run over P2P ended with that setting'
+    expect_output '^PASSED  transport: the run over SHM ended with that setting'
     for warps in 'nt=128 the profiler sees 5' 'nt=256 the profiler sees 9' 'nt=512 the profiler sees 17'; do
         expect_output "^PASSED  threads: with $warps warps$"
     done
@@ -32,9 +32,9 @@ setup() {
         fail "$(ls out)"
     ! grep -q '^FAILED  \(table\|variants\):' out/call1.log || fail "$(grep ^FAILED out/call1.log)"
     OUT=$PWD/two LIMIT_SECONDS=400 run timeout 400 "$script" call2 --dry
-    expect_output '^PASSED  record: surfaces of three collectives and sizes .9 of 9.$'
+    expect_output '^PASSED  record: whole surfaces of three collectives and sizes .9 of 9.$'
     expect_output '^PASSED  equal: losses of 50 steps equal bit by bit$'
-    expect_output '^fsdp: done$'
+    expect_output '^together: done$'
     ! grep -q '^FAILED  \(training\|record\):' two/call2.log || fail "$(grep ^FAILED two/call2.log)"
     [ -s two/training.tar.gz ] && [ -s two/record.tar.gz ] || fail "$(ls two)"
 }
@@ -56,6 +56,7 @@ task() {
         task allgather 134217728 gemm 300 200 200
         task allreduce 1048576 none 20 19.9 19.5
     } | jq -s '{tasks: .}' >all/table/sweep-one.json
+    printf '%s wrong 0\n' {all_reduce,all_gather,reduce_scatter}\ {default,tuned} >all/table/tests.txt
     run report all
     expect_status 0
     expect_output 'allgather +128M +none +1.29 +1.290 +1.00  8 A40, NVLink pairs, Figure 9$'
@@ -75,6 +76,29 @@ task() {
     expect_output '^FAILED  all 4 tasks tuned and swept: not allreduce 1M, reducescatter 1M$'
 }
 
+@test "what is damaged or missing is told, and hides nothing" {
+    mkdir -p all/table all/variants all/record all/training
+    echo 'allgather 134217728 none' >all/table/plan.txt
+    task allgather 134217728 none 258 200 199 | jq -s '{tasks: .}' >all/table/sweep-one.json
+    echo '{"tasks": [' >all/table/sweep-two.json
+    : >all/record/one.json.gz
+    echo '{"case": "fsdp", "kind": "none", "launch": 1, "seconds": [1, 1, 1], "loss": [1, 1, 1]}' >all/training/runs.jsonl
+    echo '{"case": "fsdp", "kind": "tuned", "launch": 2, "seconds": [1, 1, 1], "loss": [1, 1, 1]}' >>all/training/runs.jsonl
+    run report all
+    expect_status 1
+    expect_output '^FAILED  sweep-two.json can be read: '
+    expect_output '^PASSED  all 1 tasks tuned and swept$'
+    expect_output '^FAILED  nccl-tests: 6 runs ended .0.$'
+    expect_output '^FAILED  threads: with nt=128 the profiler sees 5 warps$'
+    expect_output '^FAILED  fsdp: tuned: no launch beside one without attune$'
+    expect_output '^PASSED  training: launches were measured$'
+    expect_output '^FAILED  record: what was measured can be read: '
+    rm all/table/plan.txt
+    run report all
+    expect_output '^FAILED  table: what was measured can be read: FileNotFoundError'
+    expect_output '^PASSED  training: launches were measured$'
+}
+
 @test "NCCL's own lines say which communicator goes which way" {
     mkdir -p all/variants
     # one_comm PARENT VIA: what NCCL 2.30 logs of a rank for it
@@ -90,7 +114,7 @@ task() {
     expect_output '^  variants, 4711, parent: 2 via P2P$'
     expect_output '^  variants, 4711, twin 2: 2 via SHM$'
     expect_output '^PASSED  transport: every rank has a twin over P2P alone and one over SHM alone$'
-    expect_output '^FAILED  transport: a setting over SHM was in force$'
+    expect_output '^FAILED  transport: the run over SHM ended with that setting'
     one_comm d NET/Socket/0 >>all/variants/nccl-t-search.4711.log
     run report all
     expect_output '^FAILED  transport: every rank has a twin over P2P alone'
