@@ -166,9 +166,12 @@ static int cuda_count(void *state, int *count, att_error_t *error)
 {
     struct cuda *cuda = state;
     int found = 0;
-    int rc = check(cuda, cuda->get_device_count(&found), "cudaGetDeviceCount", error);
-    if (rc != 0)
-        return rc;
+    int result = cuda->get_device_count(&found);
+    if (result != 0)
+        return att_fail(error, ATT_ENOENT,
+                        "this NCCL needs a GPU, and CUDA sees none: %s (cudaGetDeviceCount: %d); "
+                        "attune run --fabric real -- attune bench ... takes the host fabric",
+                        cuda->error_string(result), result);
     if (found < 1)
         return att_fail(error, ATT_ENOENT, "this NCCL needs a GPU and CUDA sees none");
     *count = found;

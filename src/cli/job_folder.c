@@ -64,6 +64,12 @@ static int check_empty(const char *path, att_error_t *error)
     while (entries == 0 && (entry = readdir(dir)) != NULL)
         entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     closedir(dir);
+    const char *outer = getenv("ATTUNE_RUN_DIR"), *id = getenv("ATTUNE_RUN_ID");
+    if (entries > 0 && outer != NULL && id != NULL && strcmp(path, outer) == 0)
+        return att_fail(error, ATT_EUSAGE,
+                        "this is inside the run of %s, which tunes the command already: leave this "
+                        "'attune run' out, or give it --run-dir and --run-id of its own",
+                        path);
     if (entries > 0)
         return att_fail(
             error, ATT_EUSAGE,

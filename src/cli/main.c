@@ -95,9 +95,11 @@ static int show_help(int argc, char **argv)
 /* A result that is not written in full is no success. */
 static int close_output(int status)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    bool flushed = fflush(stdout) == 0;
+    if (flushed && !ferror(stdout))
         return status;
-    att_log(ATT_LOG_ERROR, "cannot write to standard output: %s", strerror(errno));
+    att_log(ATT_LOG_ERROR, "cannot write to standard output: %s",
+            flushed ? "an earlier write failed" : strerror(errno));
     return status != 0 ? status : ATT_ESYSTEM;
 }
 

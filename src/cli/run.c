@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/run_check.h"
 #include "cli/job_folder.h"
+#include "cli/shell_word.h"
 #include "cli/sidecar.h"
 #include "cli/summary.h"
 #include "cli/tasks_file.h"
@@ -157,10 +158,12 @@ static void print_summary(const run_t *run, const att_summary_t *summary, FILE *
     att_summary_print(summary, out);
     fprintf(out, "# run folder: %s", run->folder.path);
     if (summary->tasks->count > 0)
-        fprintf(out,
-                " (tuner.csv is for stock NCCL; again without a search:\n"
-                "#   attune run --apply %s -- ...)",
-                run->config.run_dir);
+        fprintf(out, " (tuner.csv is for stock NCCL; again without a search:\n"
+                     "#   attune run --apply ");
+    if (summary->tasks->count > 0) {
+        att_shell_word(out, run->config.run_dir);
+        fputs(" -- ...)", out);
+    }
     fputc('\n', out);
 }
 
@@ -202,6 +205,20 @@ static void report(run_t *run)
     att_tasks_free(&tasks);
 }
 
+/* A pattern after --apply that names several folders leaves a word over, which is then the command.
+ */
+static void tell_separator(char **command)
+{
+    bool separated = strcmp(command[-1], "--") == 0;
+    for (int i = 1; !separated && command[i] != NULL; i++)
+        if (strcmp(command[i], "--") == 0) {
+            att_log(ATT_LOG_ERROR,
+                    "%.200s stands before -- and is no option: an option before it takes one word",
+                    command[0]);
+            return;
+        }
+}
+
 static int run_job(run_t *run, char **command)
 {
     att_error_t error = {""};
@@ -212,6 +229,7 @@ static int run_job(run_t *run, char **command)
     write_manifest(run);
     if (att_job_start(&run->job, command, &run->original, &error) != ATT_OK) {
         refuse(&error);
+        tell_separator(command);
         return run->job.exit_status >= 0 ? run->job.exit_status : ATT_RUN_FAILED;
     }
     watch_job(run);

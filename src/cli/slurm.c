@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cli/places.h"
+#include "cli/shell_word.h"
 #include "cli/slurm_site.h"
 
 #include <stdio.h>
@@ -14,23 +15,9 @@ typedef struct lines {
 
 /* --- shell text ------------------------------------------------------------------------------- */
 
-/* A word that the shell takes as it is: quoted only where it must be. */
 static void put_word(const char *word)
 {
-    if (word[0] != '\0' &&
-        strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%") ==
-            strlen(word)) {
-        fputs(word, stdout);
-        return;
-    }
-    putchar('\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*word);
-    }
-    putchar('\'');
+    att_shell_word(stdout, word);
 }
 
 static void put_export(const char *name, const char *value)

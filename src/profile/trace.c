@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A GPU's timer, as one process tied it to its node. */
 typedef struct device_model {
@@ -101,6 +102,8 @@ static int open_files(struct att_trace *t, const char *run, att_error_t *error)
     char folder[PATH_MAX - 300], path[PATH_MAX];
     char **names;
     uint32_t count;
+    if (access(run, F_OK) != 0)
+        return att_fail(error, ATT_ENOENT, "no run %s: %s", run, strerror(errno));
     snprintf(folder, sizeof folder, "%s/" ATT_STREAM_FOLDER, run);
     int status = list_files(folder, &names, &count, error);
     for (uint32_t i = 0; i < count; i++) {

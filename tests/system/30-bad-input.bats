@@ -148,6 +148,21 @@ unstarted() {
     [ "$(id -u)" -eq 0 ] || refused 'run folder closed/out cannot be made \(--run-dir says where\): Permission denied' --run-dir closed/out
 }
 
+@test "a run within a run, two folders for one --apply, a run that is not there" {
+    attune_with_fake
+    run "$PWD/tree/bin/attune" run --quiet --run-dir outer -- "$PWD/tree/bin/attune" run --quiet -- touch ran
+    expect_status 125
+    expect_output 'this is inside the run of .*/outer, which tunes the command already: leave this .attune run. out'
+    [ ! -e ran ] || fail 'the command ran'
+    run -127 "$PWD/tree/bin/attune" run --quiet --run-dir other second -- true
+    expect_output 'second stands before -- and is no option'
+    for command in trace stragglers; do
+        run "$PWD/tree/bin/attune" $command nowhere
+        expect_status 6
+        expect_output 'no run nowhere: No such file or directory'
+    done
+}
+
 @test "parts that are missing: says where it looked" {
     attune_with_fake
     local hide
