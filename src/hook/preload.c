@@ -230,7 +230,7 @@ static scope_t begin_end(att_nccl_function_t number, void *comm, bool forget, co
         return scope;
     if (scope.context != NULL)
         att_context_release(scope.context);
-    else if (number != ATT_NCCL_CommFinalize)
+    else if (number == ATT_NCCL_CommAbort || number == ATT_NCCL_CommRevoke)
         att_context_release_like((uint32_t)scope.entry->ranks, (uint32_t)scope.entry->rank);
     if (number == ATT_NCCL_CommFinalize)
         att_family_finalize(scope.entry);
@@ -407,13 +407,18 @@ int ncclGroupSimulateEnd(void *info)
     scope_t scope = enter(ATT_NCCL_GroupSimulateEnd, NULL, CALLER);
     if (scope.copy == NULL)
         return absent("ncclGroupSimulateEnd");
-    if (scope.outer)
+    att_preload_thread_t *me = scope.me;
+    bool simulates = scope.outer && me->depth <= 1; /* within a group it only ends the inner one */
+    if (simulates)
         att_profiler_simulate();
-    att_preload_thread.simulating = scope.outer;
+    me->simulating = simulates;
     int result = leave(REAL(GroupSimulateEnd, info));
-    att_preload_thread.simulating = false;
-    if (scope.outer && end_group(&att_preload_thread) == 0 && att_preload_thread.depth == 0)
-        end_touched(&att_preload_thread);
+    me->simulating = false;
+    if (!scope.outer)
+        return result;
+    end_group(me);
+    if (me->depth == 0)
+        end_touched(me);
     return result;
 }
 

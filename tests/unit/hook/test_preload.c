@@ -381,6 +381,14 @@ static void simulate(rank_t *r)
         CHECK_EQUAL(ncclGroupSimulateEnd(&info), 0);
         CHECK(info.us > 0);
     }
+    /* Within a group it ends the inner one, and the outer one is launched. */
+    CHECK_EQUAL(ncclGroupStart(), 0);
+    if (r->rank == 0)
+        CHECK_EQUAL(ncclGroupStart(), 0);
+    CHECK_EQUAL(ncclAllReduce(mine, mine, 1024, 7, 0, r->comm, NULL), 0);
+    if (r->rank == 0)
+        CHECK_EQUAL(ncclGroupSimulateEnd(&info), 0);
+    CHECK_EQUAL(ncclGroupEnd(), 0);
     CHECK_EQUAL(ncclAllReduce(mine, mine, 1024, 7, 0, r->comm, NULL), 0);
     CHECK_EQUAL(ncclCommDestroy(r->comm), 0);
 }
@@ -392,10 +400,10 @@ ISOLATED(simulated_groups_take_no_number)
     const att_segment_process_t *process = att_hook_attached()->process;
     CHECK_EQUAL(atomic_load(&memory->header.lane_count), RANKS);
     for (int i = 0; i < RANKS; i++)
-        CHECK_EQUAL(atomic_load(&memory->lanes[i].word) >> 1, 3);
+        CHECK_EQUAL(atomic_load(&memory->lanes[i].word) >> 1, 4);
     CHECK(atomic_load(&process->simulated) > 0);
     CHECK_EQUAL(atomic_load(&process->unseen), 0);
-    CHECK_EQUAL(atomic_load(&process->called), RANKS * 3);
+    CHECK_EQUAL(atomic_load(&process->called), RANKS * 4);
 }
 
 /* ---- processes and threads ---- */
