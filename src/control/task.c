@@ -352,15 +352,16 @@ static void take_turn(struct att_task *t, uint64_t now_ns)
 }
 
 /* While the baseline is gathered nobody else may have trials here: with many groups some list is
- * always in force, and no sample would ever be usable. */
+ * always in force, and no sample would ever be usable. A task that is not called lets them. */
 static void keep_quiet(struct att_task *t, uint64_t now_ns)
 {
     att_optimizer_status_t status;
     att_optimizer_status(t->optimizer, &status);
-    if (status.phase == ATT_PHASE_BASELINE && !t->holds_turn && may_take_turn(t, now_ns)) {
+    bool gathers = status.phase == ATT_PHASE_BASELINE && now_ns - t->list_since_ns <= TURN_NS;
+    if (gathers && !t->holds_turn && may_take_turn(t, now_ns)) {
         take_turn(t, now_ns);
         t->quiet = 1;
-    } else if (status.phase != ATT_PHASE_BASELINE && t->quiet) {
+    } else if (!gathers && t->quiet) {
         t->quiet = 0;
         release_turn(t);
     }

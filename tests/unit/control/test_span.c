@@ -327,6 +327,36 @@ static void disagreement_is_named(void **state)
     world_destroy(w);
 }
 
+/* The job stops to call a task that has the turn for its baseline: others get it, until the job
+ * calls it again. */
+static void a_turn_without_calls_goes_on(void **state)
+{
+    (void)state;
+    static const uint32_t node_of[] = {0, 0, 1, 1};
+    uint32_t granted = 0, waiting;
+    world_t *w = world_create(2);
+    world_group(w, 0xdef, 4, node_of);
+    world_call_task(w, 1 << 20);
+    world_meet(w);
+    for (int i = 0; i < 100 && granted == 0; i++) {
+        world_run(w, 1, 1);
+        att_turn_counts(w->nodes[0].keeper, &granted, &waiting);
+    }
+    assert_int_equal(granted, 1);
+    assert_int_equal(w->trials, 0);
+    uint64_t begin_ns = att_clock_ns();
+    while (granted > 0 && att_clock_ns() - begin_ns < 60000000000u) {
+        world_round(w);
+        att_clock_sleep_ns(5000000);
+        att_turn_counts(w->nodes[0].keeper, &granted, &waiting);
+    }
+    assert_int_equal(granted, 0);
+    world_run(w, 200, 1);
+    assert_true(w->trials > 0);
+    assert_int_equal(w->mismatches, 0);
+    world_destroy(w);
+}
+
 /* NCCL cannot time the leader's calls any more, in the middle of a search or before it: tuning ends
  * with the reason, and ranks go on with the same settings. */
 static void without_stamps(uint32_t why, uint64_t calls, uint32_t from, const char *reason)
@@ -392,6 +422,7 @@ int main(void)
         cmocka_unit_test(an_ended_group_keeps_no_window),
         cmocka_unit_test(a_twin_ends_tuning),
         cmocka_unit_test(disagreement_is_named),
+        cmocka_unit_test(a_turn_without_calls_goes_on),
         cmocka_unit_test(what_is_timed_no_more_is_left_alone),
         cmocka_unit_test(only_who_has_settled_disagrees),
     };
