@@ -83,7 +83,7 @@ for size in "${sizes[@]}"; do
 done
 # The product that AutoCCL's figure 9 runs beside its collectives (m, n, k).
 gemm=3456,3456,128,bfloat16
-tune_small=30 tune_large=75 tune_gemm=25 calls=50 tests_calls=200
+tune_small=22 tune_large=75 tune_gemm=18 calls=50 tests_calls=200
 tiny_sweep=(--batch 64 --repeats 64 --time 4) # the host paces short calls
 middle_sweep=(--batch 16 --time 3) large_sweep=(--batch 2 --time 6) gemm_sweep=(--batch 8 --time 5)
 most='' most_unknown=32
