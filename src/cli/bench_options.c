@@ -7,12 +7,9 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 enum {
     OPTION_PROCS = 256,
@@ -394,19 +391,6 @@ static int fill_sizes(att_bench_options_t *o, att_error_t *error)
     return ATT_OK;
 }
 
-/* Before hours of measurements, not after them. */
-static int check_json(const char *path, att_error_t *error)
-{
-    char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int length = slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path);
-    if (snprintf(folder, sizeof folder, "%.*s", length, slash == NULL ? "." : path) >=
-            (int)sizeof folder ||
-        access(folder, W_OK | X_OK) != 0)
-        return att_fail_errno(error, "attune bench: -J %.200s cannot be written", path);
-    return ATT_OK;
-}
-
 static int check_together(const att_bench_options_t *o, att_error_t *error)
 {
     long long ranks = (long long)o->processes * o->threads * o->ranks_per_thread;
@@ -429,7 +413,7 @@ static int check_together(const att_bench_options_t *o, att_error_t *error)
         return att_fail(error, ATT_EUSAGE, "attune bench: --bind goes with --procs");
     if (o->also != NULL && !o->sweep)
         return att_fail(error, ATT_EUSAGE, "attune bench: --also goes with --sweep");
-    return o->json != NULL ? check_json(o->json, error) : ATT_OK;
+    return ATT_OK;
 }
 
 /* "option '--frob' is not known" for a long one, "'-x'" for a letter. */
