@@ -157,10 +157,9 @@ static void print_summary(const run_t *run, const att_summary_t *summary, FILE *
 {
     att_summary_print(summary, out);
     fprintf(out, "# run folder: %s", run->folder.path);
-    if (summary->tasks->count > 0)
-        fprintf(out, " (tuner.csv is for stock NCCL; again without a search:\n"
-                     "#   attune run --apply ");
     if (summary->tasks->count > 0) {
+        fputs(" (tuner.csv is for stock NCCL; again without a search:\n#   attune run --apply ",
+              out);
         att_shell_word(out, run->config.run_dir);
         fputs(" -- ...)", out);
     }
@@ -207,16 +206,13 @@ static void report(run_t *run)
 
 /* A pattern after --apply that names several folders leaves a word over, which is then the command.
  */
-static void tell_separator(char **command)
+static bool stands_before_separator(char **command)
 {
     bool separated = strcmp(command[-1], "--") == 0;
     for (int i = 1; !separated && command[i] != NULL; i++)
-        if (strcmp(command[i], "--") == 0) {
-            att_log(ATT_LOG_ERROR,
-                    "%.200s stands before -- and is no option: an option before it takes one word",
-                    command[0]);
-            return;
-        }
+        if (strcmp(command[i], "--") == 0)
+            return true;
+    return false;
 }
 
 static int run_job(run_t *run, char **command)
@@ -228,8 +224,10 @@ static int run_job(run_t *run, char **command)
     run->manifest.environment = environ;
     write_manifest(run);
     if (att_job_start(&run->job, command, &run->original, &error) != ATT_OK) {
-        refuse(&error);
-        tell_separator(command);
+        att_log(ATT_LOG_ERROR, "%s%s", error.text,
+                stands_before_separator(command)
+                    ? "; it stands before --, and the option before it takes one word"
+                    : "");
         return run->job.exit_status >= 0 ? run->job.exit_status : ATT_RUN_FAILED;
     }
     watch_job(run);

@@ -92,12 +92,12 @@ typedef struct att_context {
     bool has_profiler, has_tuner;
     int broadcast_root; /* of the latest Broadcast since the tuner was asked */
     bool has_root;
-    bool gathers;   /* broadcasts may become an AllGatherV: hook/stamps.h */
-    bool gathering; /* those of the group in hand do, which asks as an AllGather */
-    bool variant; /* of another communicator, whose member it counts for; decides when told to */
-    bool owned;   /* the preload knows its communicator */
+    bool gathers;               /* broadcasts may become an AllGatherV: hook/stamps.h */
+    bool gathering;             /* those of the group in hand do, which asks as an AllGather */
+    bool variant;               /* another's: counts for its member, decides when told to */
+    bool owned;                 /* the preload knows its communicator */
     _Atomic uint64_t simulated; /* the group that is only simulated, as in `batch`; 0 none */
-    _Atomic bool names_calls; /* NCCL tells of CollApi events: a Coll event names its own */
+    _Atomic bool names_calls;   /* NCCL tells of CollApi events: a Coll event names its own */
     struct att_context *next_free;
 } att_context_t;
 

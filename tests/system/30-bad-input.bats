@@ -154,8 +154,8 @@ unstarted() {
     expect_status 125
     expect_output 'this is inside the run of .*/outer, which tunes the command already: leave this .attune run. out'
     [ ! -e ran ] || fail 'the command ran'
-    run -127 "$PWD/tree/bin/attune" run --quiet --run-dir other second -- true
-    expect_output 'second stands before -- and is no option'
+    run -127 --separate-stderr "$PWD/tree/bin/attune" run --quiet --run-dir other second -- true
+    expect_one_line 'second cannot be run: No such file or directory; it stands before --, and the option before it takes one word'
     for command in trace stragglers; do
         run "$PWD/tree/bin/attune" $command nowhere
         expect_status 6
