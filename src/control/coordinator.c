@@ -87,6 +87,14 @@ void att_coordinator_vote(att_coordinator_t *c, uint32_t participant, const att_
     look(c);
 }
 
+void att_coordinator_tell(att_coordinator_t *c, uint32_t txn)
+{
+    if (att_coordinator_busy(c) || txn != c->txn)
+        return;
+    c->schedule.txn = txn;
+    c->telling = everybody(c);
+}
+
 void att_coordinator_recorded(att_coordinator_t *c, uint32_t participant, uint32_t txn)
 {
     if (c->telling == 0 || txn != c->schedule.txn || participant >= c->participants)

@@ -58,6 +58,9 @@ uint32_t att_coordinator_begin(att_coordinator_t *c, const att_schedule_entry_t 
                                uint32_t count, uint64_t now_ns, uint64_t timeout_ns);
 /* Votes of other transactions, repeated votes and strangers' votes are ignored. */
 void att_coordinator_vote(att_coordinator_t *c, uint32_t participant, const att_ballot_t *ballot);
+/* The latest id, of a coordinator before this one, is decided and being told: nothing begins before
+ * every participant has recorded it. */
+void att_coordinator_tell(att_coordinator_t *c, uint32_t txn);
 void att_coordinator_recorded(att_coordinator_t *c, uint32_t participant, uint32_t txn);
 void att_coordinator_tick(att_coordinator_t *c, uint64_t now_ns);
 /* True from begin until every participant has recorded the outcome. */

@@ -1,7 +1,8 @@
 /*
  * quarantine: the settings that were on trial when an earlier run ended badly, read from its
  * folder's lists.jsonl for `--quarantine`. A list is written there before it is committed and again
- * when it has played out, so what stands there only once was in force at the end.
+ * when it has played out, so what stands there only once was in force at the end; or its
+ * communicator went meanwhile, and nobody can say whether in peace.
  */
 #ifndef ATT_CONTROL_QUARANTINE_H
 #define ATT_CONTROL_QUARANTINE_H

@@ -122,7 +122,13 @@ void att_switch_init(att_switch_t *sw, const att_switch_ops_t *ops, void *contex
 void att_switch_recover(att_switch_t *sw, uint32_t txn)
 {
     att_home_state_t state = att_home_decide(&sw->memory->tasks[sw->index], txn, ATT_HOME_ABORTED);
+    att_coordinator_tell(&sw->coordinator, txn);
     att_voter_outcome(&sw->voter, txn, state);
+}
+
+void att_switch_give_up(att_switch_t *sw)
+{
+    att_coordinator_tick(&sw->coordinator, UINT64_MAX);
 }
 
 bool att_switch_ready(const att_switch_t *sw)

@@ -49,6 +49,8 @@ void att_switch_init(att_switch_t *sw, const att_switch_ops_t *ops, void *contex
                      uint32_t lane_count, uint32_t children, uint32_t reported_txn);
 /* An earlier sidecar left `txn` open on a node: decide it and tell everybody. */
 void att_switch_recover(att_switch_t *sw, uint32_t txn);
+/* Nobody will step it any more: what is still being voted on is aborted now. */
+void att_switch_give_up(att_switch_t *sw);
 /* May a list be proposed: nothing is going on, and every rank here took over the last outcome. */
 bool att_switch_ready(const att_switch_t *sw);
 /* Propose the plan at a fence that all ranks should reach only after the vote. Returns 0 when it

@@ -107,6 +107,8 @@ static void done(void *context, const att_schedule_t *schedule, att_home_state_t
             give_up_channels(t);
         else if (ballot->vote == ATT_VOTE_DIFFERS)
             disagree(t, schedule->entries[0].first_call, ballot->seq_rank, ballot->no_rank);
+        else if (ballot->vote == ATT_VOTE_GONE)
+            att_task_refuse(t, ATT_TASK_ENDED, "its communicator is gone");
     }
 }
 
@@ -186,6 +188,8 @@ void att_task_refuse(struct att_task *t, att_task_state_t state, const char *rea
 {
     if (t->state >= ATT_TASK_OBSERVED && state <= t->state)
         return;
+    if (t->state == ATT_TASK_TUNING)
+        att_switch_give_up(&t->sw); /* nobody steps it from now on: no rank must wait for it */
     /* That a task ended says less than why it was not tuned. */
     if (t->state != ATT_TASK_REFUSED)
         snprintf(t->reason, sizeof t->reason, "%s", reason);

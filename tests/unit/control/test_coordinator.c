@@ -179,6 +179,21 @@ static void every_step_has_a_name(void **state)
         assert_string_not_equal(att_step_name((att_step_t)i), "unknown");
 }
 
+/* A new coordinator finds an outcome that was not told everywhere: nothing begins before it is. */
+static void an_earlier_outcome_is_told_first(void **state)
+{
+    (void)state;
+    fake_t f = {.vote_at_once = 1};
+    att_coordinator_init(&f.coordinator, &ops, &f, 2, 7);
+    att_coordinator_tell(&f.coordinator, 6); /* not the latest */
+    assert_false(att_coordinator_busy(&f.coordinator));
+    att_coordinator_tell(&f.coordinator, 7);
+    att_coordinator_recorded(&f.coordinator, 0, 7);
+    assert_int_equal(begin(&f, 2), 0);
+    att_coordinator_recorded(&f.coordinator, 1, 7);
+    assert_int_equal(begin(&f, 2), 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +204,7 @@ int main(void)
         cmocka_unit_test(home_word_has_the_last_say),
         cmocka_unit_test(next_waits_for_every_record),
         cmocka_unit_test(every_step_has_a_name),
+        cmocka_unit_test(an_earlier_outcome_is_told_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,6 +327,65 @@ static void disagreement_is_named(void **state)
     world_destroy(w);
 }
 
+static att_home_state_t home_of(world_node_t *node)
+{
+    return ATT_HOME_STATE(atomic_load(&node->memory->tasks[0].home));
+}
+
+static void step_until_open(world_t *w, uint32_t node)
+{
+    for (int i = 0; i < 20000 && home_of(&w->nodes[node]) != ATT_HOME_OPEN; i++)
+        if (node == 0)
+            world_run(w, 1, 1);
+        else
+            world_round(w);
+    assert_int_equal(home_of(&w->nodes[node]), ATT_HOME_OPEN);
+}
+
+/* Tuning ends while a list is voted on: the word is decided, so no rank waits until it gives up. */
+static void what_is_voted_on_ends_with_its_task(void **state)
+{
+    (void)state;
+    static const uint32_t node_of[] = {0, 0, 1, 1};
+    world_t *w = world_create(2);
+    world_group(w, 0x123, 4, node_of);
+    world_call_task(w, 1 << 20);
+    world_meet(w);
+    step_until_open(w, 0);
+    step_until_open(w, 1);
+    att_task_refuse(w->nodes[0].task, ATT_TASK_REFUSED, "a test says so");
+    world_round(w);
+    assert_int_equal(home_of(&w->nodes[0]), ATT_HOME_ABORTED);
+    assert_int_equal(home_of(&w->nodes[1]), ATT_HOME_ABORTED);
+    world_run(w, 100, 1);
+    assert_int_equal(w->mismatches, 0);
+    world_destroy(w);
+}
+
+/* A communicator was destroyed, and the agent has not looked at the groups yet. */
+static void a_group_that_is_gone_is_asked_once(void **state)
+{
+    (void)state;
+    static const uint32_t node_of[] = {0, 0};
+    world_t *w = world_create(1);
+    world_group(w, 0x124, 2, node_of);
+    world_call_task(w, 1 << 20);
+    world_meet(w);
+    att_task_report_t report;
+    do {
+        world_run(w, 1, 1);
+        att_task_report(w->nodes[0].task, &report);
+    } while (report.switches == 0);
+    for (uint32_t r = 0; r < 2; r++)
+        att_segment_retire_member(w->nodes[0].memory, w->ranks[r].member);
+    uint64_t before = report.aborts;
+    world_run(w, 100, 1);
+    att_task_report(w->nodes[0].task, &report);
+    assert_int_equal(report.aborts, before + 1);
+    assert_int_equal(report.state, ATT_TASK_ENDED);
+    world_destroy(w);
+}
+
 /* The job stops to call a task that has the turn for its baseline: others get it, until the job
  * calls it again. */
 static void a_turn_without_calls_goes_on(void **state)
@@ -422,6 +481,8 @@ int main(void)
         cmocka_unit_test(an_ended_group_keeps_no_window),
         cmocka_unit_test(a_twin_ends_tuning),
         cmocka_unit_test(disagreement_is_named),
+        cmocka_unit_test(what_is_voted_on_ends_with_its_task),
+        cmocka_unit_test(a_group_that_is_gone_is_asked_once),
         cmocka_unit_test(a_turn_without_calls_goes_on),
         cmocka_unit_test(what_is_timed_no_more_is_left_alone),
         cmocka_unit_test(only_who_has_settled_disagrees),
