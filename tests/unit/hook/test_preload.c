@@ -277,6 +277,7 @@ ISOLATED(rank_without_profiler)
 static _Atomic int standing;
 static void *abort_of[RANKS];
 static bool plugin_alone; /* the abort is seen as the plugin's finalize, as NCCL makes it at once */
+static bool shrinks;      /* no abort, but a shrink that aborts what runs */
 
 /* Once the rank's own thread stands at the fence. */
 static void *abort_rank(void *argument)
@@ -290,6 +291,13 @@ static void *abort_rank(void *argument)
         usleep(1000);
     if (plugin_alone)
         CHECK_EQUAL(att_tuner_finalize(context), 0);
+    if (shrinks) { /* this NCCL has none */
+        void *child;
+        CHECK(ncclCommShrink(r->comm, NULL, 0, &child, NULL, ATT_NCCL_SHRINK_ABORT) != 0);
+        CHECK_EQUAL(atomic_load(&context->gate.waiting), 0);
+        CHECK_EQUAL(atomic_load(&context->gate.released), 0); /* it lives on */
+        return NULL;
+    }
     CHECK_EQUAL((plugin_alone ? real : ncclCommAbort)(r->comm), 0);
     return NULL;
 }
@@ -339,6 +347,15 @@ ISOLATED(abort_without_preload)
     on_ranks(stand_at_fence);
     for (uint32_t i = 0; i < RANKS; i++)
         CHECK_EQUAL(atomic_load(&att_context_at(i)->gate.waiting), 0);
+}
+
+/* A shrink may end the calls of its parent, which goes on. */
+ISOLATED(shrink_releases_a_fence)
+{
+    shrinks = true;
+    on_ranks(stand_at_fence);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(att_preload_comm_find(abort_of[r]) != NULL);
 }
 
 static void *run_grouped(void *argument)
@@ -506,6 +523,7 @@ int main(void)
         cmocka_unit_test(rank_without_profiler),
         cmocka_unit_test(abort_releases_a_fence),
         cmocka_unit_test(abort_without_preload),
+        cmocka_unit_test(shrink_releases_a_fence),
         cmocka_unit_test(abort_of_one_made_in_a_group),
         cmocka_unit_test(simulated_groups_take_no_number),
         cmocka_unit_test(forked_child),
