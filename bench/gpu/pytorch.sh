@@ -12,7 +12,8 @@
 #   graph       DDP, forward and backward in a CUDA graph
 #   uneven      AllReduce, and all_gather of tensors of different sizes
 #   equal       DDP with --reproducible: the losses of its first 50 steps are those without attune, bit by bit
-#   nccl-tests  every collective, its data checked, NCCL's columns beside the tuned ones
+#   nccl-tests  every collective, its data checked, NCCL's columns beside the tuned ones: the last of PASSES
+#               passes, which the search of a size precedes (without a limit of its cost)
 #   report      the tables, and PASSED or FAILED a line
 #
 # A training step launches it without attune, with the idle hook and tuned, in the order A B C C B A,
@@ -28,6 +29,7 @@
 # CASES            of "together" and "sweep" (ddp25 ddp4 fsdp)
 # LAUNCHES         of each kind (10); RANKS (4, or with own all GPUs)
 # STEPS            of a case (300); TUNED_STEPS where it is tuned (STEPS): a search takes its time
+# PASSES           over the sizes of nccl-tests, 1000 calls each (5)
 # MASTER_PORT      of torchrun (a free one for each launch)
 # LIMIT_SECONDS    for one step (560); LAUNCH_SECONDS for one launch (150)
 # OUT              runs.jsonl, CASE-KIND/ of the latest launch, tests.txt, report.txt, failed.log, build.log (build/pytorch)
@@ -228,7 +230,7 @@ check() {
 }
 
 nccl_tests() {
-    local name words how kind bad=0
+    local name words how kind bad=0 passes=${PASSES:-5}
     : >"$out/tests.txt"
     [ $dry = yes ] || [ -x "${NCCL_TESTS_DIR:-}/all_reduce_perf" ] || {
         echo "NCCL_TESTS_DIR must name a folder with all_reduce_perf, ... built with MPI=1" >&2
@@ -237,13 +239,13 @@ nccl_tests() {
     for name in all_reduce all_gather reduce_scatter broadcast reduce; do
         for kind in default tuned; do
             if [ $dry = yes ]; then
-                words=(attune bench "${name//_/}" -t 2 -b 64K -e 256K -f 4 -n 50 -N 3)
+                words=(attune bench "${name//_/}" -t 2 -b 64K -e 256K -f 4 -n 50 -N "$passes")
             else
                 words=(mpirun --allow-run-as-root -n "$ranks" --oversubscribe --bind-to none "$NCCL_TESTS_DIR/${name}_perf"
-                    -g 1 -t 1 -b 1M -e 64M -f 4 -n 1000 -N 3 -w 20)
+                    -g 1 -t 1 -b 1M -e 64M -f 4 -n 1000 -N "$passes" -w 20)
             fi
             how=()
-            [ $kind = default ] || how=(attune run --quiet --run-dir "$scratch/$name" --)
+            [ $kind = default ] || how=(attune run --quiet --max-cost 0 --run-dir "$scratch/$name" --)
             if ! (surroundings nccl-tests && unset LD_PRELOAD &&
                 { [ "$devices" = own ] || export NCCL_TESTS_DEVICE=0; } &&
                 export LD_LIBRARY_PATH="$(dirname "$ATTUNE_NCCL_LIB"):${LD_LIBRARY_PATH:-}" &&
