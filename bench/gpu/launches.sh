@@ -18,12 +18,14 @@
 #
 # KINDS            of the five ("unhooked idle")
 # ATTUNE_NCCL_LIB  NCCL to run on (without --fabric); ATTUNE_BUILD the build folder (build/release)
-# LAUNCHES         of each kind (15); SIZES (8,64K,1M,64M); RANKS (4); TUNE_SECONDS (30)
+# LAUNCHES         of each kind (15), as many as begin within LIMIT_SECONDS (all); SIZES (8,64K,1M,64M);
+#                  RANKS (4); TUNE_SECONDS (30)
 # AS               processes (default): a rank each, under MPS, on processors of its own; threads of one
 #                  process, whose launches of kernels wait for one another: launches then differ by 10 %
 #                  where messages are short
 # ITERATIONS       timed calls of each size (500), ROUNDS times a launch (4). The median counts, of all rounds
-#                  but the first DROP (1), in which a settled job is still being switched and timed.
+#                  but the first DROP (1), in which a settled job is still being switched and timed (at 8 B:
+#                  20 of 40; 100 ms after the first call it still is).
 # OUT              folder of the raw lines, launches.txt: us of a call, and of the host (build/launches)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -74,7 +76,7 @@ if [[ " ${kinds[*]} " == *" settled "* ]]; then
     cp "$scratch/tuned/summary.json" "$out/tuned.json"
 fi
 echo "# kind launch bytes us host_us" >"$raw"
-for ((i = 1; i <= ${LAUNCHES:-15}; i++)); do
+for ((i = 1; i <= ${LAUNCHES:-15} && SECONDS < ${LIMIT_SECONDS:-1000000}; i++)); do
     order=("${kinds[@]}") # A B, B A, A B, ...: what comes second gains nothing from it
     [ $((i % 2)) = 1 ] || order=($(printf '%s\n' "${kinds[@]}" | tac))
     for kind in "${order[@]}"; do
