@@ -19,6 +19,9 @@ typedef struct att_job {
 /* Signals that are passed on; SIGCHLD is in neither. */
 void att_job_signals(sigset_t *set);
 
+/* Whether argv[0] is there (searched in PATH) and may be executed, before anything is made for it;
+ * fails as att_job_start would. */
+int att_job_check(att_job_t *job, char **argv, att_error_t *error);
 /* Start argv[0] (searched in PATH) with signal mask `mask`. When it cannot be run: exit_status is
  * 126 or 127 and the result -ATT_ENOENT or -ATT_EPERMISSION with the text. */
 int att_job_start(att_job_t *job, char **argv, const sigset_t *mask, att_error_t *error);

@@ -215,6 +215,15 @@ static bool stands_before_separator(char **command)
     return false;
 }
 
+static int refuse_command(const run_t *run, char **command, const att_error_t *error)
+{
+    att_log(ATT_LOG_ERROR, "%s%s", error->text,
+            stands_before_separator(command)
+                ? "; it stands before --, and the option before it takes one word"
+                : "");
+    return run->job.exit_status >= 0 ? run->job.exit_status : ATT_RUN_FAILED;
+}
+
 static int run_job(run_t *run, char **command)
 {
     att_error_t error = {""};
@@ -223,13 +232,8 @@ static int run_job(run_t *run, char **command)
         return refuse(&error);
     run->manifest.environment = environ;
     write_manifest(run);
-    if (att_job_start(&run->job, command, &run->original, &error) != ATT_OK) {
-        att_log(ATT_LOG_ERROR, "%s%s", error.text,
-                stands_before_separator(command)
-                    ? "; it stands before --, and the option before it takes one word"
-                    : "");
-        return run->job.exit_status >= 0 ? run->job.exit_status : ATT_RUN_FAILED;
-    }
+    if (att_job_start(&run->job, command, &run->original, &error) != ATT_OK)
+        return refuse_command(run, command, &error);
     watch_job(run);
     return run->job.exit_status;
 }
@@ -242,6 +246,9 @@ static int run_all(run_t *run, char **argv, char **command)
                                      .config = &run->config,
                                      .sidecar = run->places.sidecar,
                                      .exit_status = -1};
+    att_error_t error = {""};
+    if (att_job_check(&run->job, command, &error) != ATT_OK)
+        return refuse_command(run, command, &error);
     int status = start_sidecar(run);
     if (status == 0) {
         status = run_job(run, command);

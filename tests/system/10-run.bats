@@ -27,13 +27,36 @@ load run-setup
     run -127 --separate-stderr attune run -- ./nothing-here
     expect_status 127
     expect_one_line './nothing-here cannot be run: No such file'
+    run -127 --separate-stderr attune run -- no-such-program-anywhere
+    expect_one_line 'no-such-program-anywhere cannot be run: No such file'
     echo text >plain
     run --separate-stderr attune run -- ./plain
     expect_status 126
     expect_one_line './plain cannot be run: Permission denied'
-    run jq -r .exit_status attune-*/manifest.json
-    expect_output '^127$'
-    expect_output '^126$'
+}
+
+@test "a command that cannot be run leaves no run folder, and one that was there as it was" {
+    attune_with_fake
+    mkdir here
+    run -127 attune run --run-dir here -- ./nothing-here
+    run -127 attune run --run-dir a/new/one -- ./nothing-here
+    run -127 attune run -- ./nothing-here
+    echo text >plain
+    run -126 attune run -- ./plain
+    [ -d here ] || fail 'the folder that was there is gone'
+    [ -z "$(ls here)" ] || fail "left in it: $(ls here)"
+    for folder in a attune-*; do
+        [ ! -e "$folder" ] || fail "left behind: $folder"
+    done
+}
+
+@test "a command whose interpreter is missing is seen late: the run folder says how it ended" {
+    attune_with_fake
+    printf '#!/no/such/interpreter\n' >script
+    chmod +x script
+    run -127 --separate-stderr attune run --run-dir out -- ./script
+    expect_one_line './script cannot be run: No such file'
+    [ "$(jq .exit_status out/manifest.json)" = 127 ] || fail "$(cat out/manifest.json)"
 }
 
 @test "the command gets the hook, the run and the segment's place" {
