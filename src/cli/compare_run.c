@@ -165,8 +165,10 @@ int att_compare_run_read(att_compare_side_t *side, att_error_t *error)
     char *bytes;
     size_t length;
     att_tasks_t tasks;
+    att_run_end_t end;
     json_t *root = NULL;
     side->kind = ATT_COMPARE_RUN;
+    att_run_end_look(side->path, &end);
     int status =
         att_report_file_read(side->path, "tasks.json", ATT_TASKS_FILE_MAX, &bytes, &length, error);
     if (status != ATT_OK)
@@ -180,6 +182,7 @@ int att_compare_run_read(att_compare_side_t *side, att_error_t *error)
     status = att_json_parse(bytes, length, &root, error);
     free(bytes);
     note_clock(side, &tasks);
+    att_run_end_text(&end, &tasks, side->end);
     if (status == ATT_OK)
         status = add_tasks(side, &tasks, json_object_get(root, "tasks"), error);
     json_decref(root);

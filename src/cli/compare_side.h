@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "cli/result_rows.h"
+#include "cli/run_end.h"
 
 #include <jansson.h>
 
@@ -41,6 +42,8 @@ typedef struct att_compare_side {
     att_compare_entry_t *entries;
     uint32_t count;
     att_result_rows_t rows; /* ROWS only */
+    char
+        end[ATT_RUN_END_TEXT]; /* RUN: that the sidecar is gone without a closing report, else "" */
 } att_compare_side_t;
 
 /* -ATT_ENOENT, -ATT_EINPUT, -ATT_EVERSION; the text names the path. */

@@ -110,12 +110,19 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
     return ATT_OK;
 }
 
+static void warn_of_end(const char *folder, const char *end)
+{
+    if (end[0] != '\0')
+        att_log(ATT_LOG_WARN, "%s: %s", folder, end);
+}
+
 static int report_run(const options_t *o, const char *folder, att_error_t *error)
 {
     att_report_run_t run;
     int status = att_report_run_read(folder, &run, error);
     if (status != ATT_OK)
         return status;
+    warn_of_end(folder, run.end);
     if (o->json) {
         json_dumpf(run.value, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
         putchar('\n');
@@ -139,6 +146,8 @@ static int compare(const options_t *o, const char *const paths[2], att_error_t *
     status = att_compare_make(&sides[0], &sides[1], o->noise, &result, error);
     if (status != ATT_OK)
         goto free_second;
+    for (int i = 0; i < 2; i++)
+        warn_of_end(paths[i], sides[i].end);
     if (o->json)
         status = att_compare_json(&result, stdout, error);
     else

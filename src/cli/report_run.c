@@ -110,7 +110,9 @@ static int add_tasks(work_t *w, att_error_t *error)
     char *bytes;
     size_t length;
     att_tasks_t tasks;
+    att_run_end_t end;
     json_t *root = NULL;
+    att_run_end_look(w->folder, &end);
     int status =
         att_report_file_read(w->folder, "tasks.json", ATT_TASKS_FILE_MAX, &bytes, &length, error);
     if (status == -ATT_ENOENT) {
@@ -129,9 +131,10 @@ static int add_tasks(work_t *w, att_error_t *error)
     if (status != ATT_OK)
         return att_fail(error, (att_status_t)-status, "%s/tasks.json: %s", w->folder, inner.text);
     note_file(w, "tasks.json");
+    const char *why = att_run_end_text(&end, &tasks, w->run->end);
     if (!tasks.finished)
         miss(w, "the end of the run",
-             "tasks.json says that it has not finished: numbers are those of the last write", NULL);
+             why[0] != '\0' ? why : "it is under way: numbers are those of the last report", NULL);
     json_object_set_new(w->value, "state", json_string(tasks.finished ? "finished" : "unfinished"));
     json_object_set_new(w->value, "tasks",
                         att_report_tasks(&tasks, json_object_get(root, "tasks")));

@@ -7,6 +7,7 @@
 #define ATT_CLI_REPORT_RUN_H
 
 #include "cli/report_trials.h"
+#include "cli/run_end.h"
 
 #include <jansson.h>
 
@@ -15,6 +16,7 @@
 typedef struct att_report_run {
     json_t *value;
     att_report_trials_t trials; /* for the curves; empty without trials.jsonl */
+    char end[ATT_RUN_END_TEXT]; /* that the sidecar is gone without a closing report, else "" */
 } att_report_run_t;
 
 /* -ATT_ENOENT: no such folder, or nothing of a run in it; -ATT_EINPUT, -ATT_EVERSION: tasks.json

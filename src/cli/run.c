@@ -182,7 +182,7 @@ static void report(run_t *run)
     if (att_findings_read(run->folder.path, &findings, &error) != ATT_OK)
         att_log(ATT_LOG_WARN, "%s", error.text);
     att_summary_init(&summary, run->folder.name, run->config.fabric, run->config.surface,
-                     run->config.load, &findings, &tasks);
+                     run->config.load, run->sidecar.end, &findings, &tasks);
     if (att_summary_write(&summary, att_job_folder_file(&run->folder, "summary.json", path),
                           &error) != ATT_OK)
         att_log(ATT_LOG_ERROR, "%s", error.text);

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
-#include "cli/tasks_file.h"
+#include "cli/run_end.h"
 #include "cli/variants_check.h"
 #include "search/strategy_host.h"
 #include "surface/surface.h"
@@ -76,6 +76,8 @@ static int check_fabric(const att_config_t *config, att_error_t *error)
 static int check_apply(att_config_t *config, att_error_t *error)
 {
     char path[PATH_MAX + 16];
+    char end_text[ATT_RUN_END_TEXT];
+    att_run_end_t end;
     att_tasks_t tasks;
     att_error_t inner = {""};
     if (config->apply[0] == '\0')
@@ -86,6 +88,7 @@ static int check_apply(att_config_t *config, att_error_t *error)
     if (folder == NULL)
         return att_fail_errno(error, "--apply: %s", config->apply);
     snprintf(path, sizeof path, "%s/tasks.json", folder);
+    att_run_end_look(folder, &end);
     int rc = att_tasks_read(path, &tasks, &inner);
     if (rc != ATT_OK) {
         rc = att_fail(error, (att_status_t)-rc, "--apply: %s", inner.text);
@@ -93,6 +96,8 @@ static int check_apply(att_config_t *config, att_error_t *error)
     }
     if (tasks.count == 0)
         rc = att_fail(error, ATT_EINPUT, "--apply: %s has no task", path);
+    if (rc == ATT_OK && att_run_end_text(&end, &tasks, end_text)[0] != '\0')
+        att_log(ATT_LOG_WARN, "--apply: %s: %s", config->apply, end_text);
     att_tasks_free(&tasks);
     if (rc == ATT_OK)
         rc = att_config_set(config, "apply", folder, "--apply", error);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 void att_summary_init(att_summary_t *summary, const char *name, const char *asked_fabric,
-                      const char *asked_surface, const char *asked_load,
+                      const char *asked_surface, const char *asked_load, const char *sidecar_end,
                       const att_findings_t *findings, const att_tasks_t *tasks)
 {
     const char *fabric = strcmp(asked_fabric, "none") == 0 ? "gpu" : asked_fabric;
@@ -26,6 +26,7 @@ void att_summary_init(att_summary_t *summary, const char *name, const char *aske
                                .surface = surface != NULL && surface[0] != '\0' ? surface : NULL,
                                .load = load,
                                .ranks = ranks,
+                               .cut_off = tasks->finished ? NULL : sidecar_end,
                                .findings = findings,
                                .tasks = tasks};
 }
@@ -79,9 +80,10 @@ int att_summary_write(const att_summary_t *s, const char *path, att_error_t *err
     const att_findings_t *f = s->findings;
     json_t *mismatches = f->has_fabric ? json_integer((json_int_t)f->mismatches) : json_null();
     json_t *errors = f->has_bench ? json_integer((json_int_t)f->result_errors) : json_null();
-    json_t *root = json_pack("{s:i,s:[{s:o,s:s,s:s?,s:s,s:i,s:o,s:o,s:o}]}", "version",
-                             ATT_SUMMARY_VERSION, "runs", "name", att_json_text(s->name), "fabric",
-                             s->fabric, "surface", s->surface, "load", s->load, "ranks", s->ranks,
+    json_t *root = json_pack("{s:i,s:[{s:o,s:s,s:s,s:s?,s:s,s:i,s:o,s:o,s:o}]}", "version",
+                             ATT_SUMMARY_VERSION, "runs", "name", att_json_text(s->name), "state",
+                             s->cut_off == NULL ? "finished" : "unfinished", "fabric", s->fabric,
+                             "surface", s->surface, "load", s->load, "ranks", s->ranks,
                              "mismatches", mismatches, "result_errors", errors, "tasks", tasks);
     return att_json_replace(path, root, error);
 }
@@ -239,9 +241,14 @@ void att_summary_print(const att_summary_t *s, FILE *out)
     fprintf(out, "%s%s%s\n", s->surface != NULL ? s->surface : "",
             strcmp(s->load, "none") == 0 ? "" : ", load ",
             strcmp(s->load, "none") == 0 ? "" : s->load);
-    if (t->count == 0)
+    if (s->cut_off != NULL)
+        fprintf(out,
+                "# not finished: the sidecar (%s) left no closing report; numbers are those of its "
+                "last one\n",
+                s->cut_off);
+    if (t->count == 0 && s->cut_off == NULL)
         fprintf(out, "# no collective was seen: did the command use NCCL through libnccl.so.2?\n");
-    else
+    else if (t->count > 0)
         print_tasks(t, out);
     fprintf(out, "# cost: trials lost %.3f ms", t->cost.lost_us * 1e-3);
     if (t->cost.timing_us > 0)

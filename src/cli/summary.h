@@ -18,14 +18,16 @@ typedef struct att_summary {
     const char *surface; /* NULL without one */
     const char *load;    /* "none", "light", "heavy" */
     int ranks;           /* 0 unknown */
+    const char *cut_off; /* how the sidecar ended when it left no closing report, else NULL */
     const att_findings_t *findings;
     const att_tasks_t *tasks;
 } att_summary_t;
 
 /* Fill the fields from what the run left; `asked_fabric` ("none" = a GPU's NCCL), `asked_surface`
- * and `asked_load` hold where no fabric file says otherwise. */
+ * and `asked_load` hold where no fabric file says otherwise; `sidecar_end` is how the sidecar
+ * ended. */
 void att_summary_init(att_summary_t *summary, const char *name, const char *asked_fabric,
-                      const char *asked_surface, const char *asked_load,
+                      const char *asked_surface, const char *asked_load, const char *sidecar_end,
                       const att_findings_t *findings, const att_tasks_t *tasks);
 
 /* {"version":1,"runs":[...]}; what was not measured or not checked is null. */

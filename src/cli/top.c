@@ -103,15 +103,12 @@ static int find_run(top_t *top, att_error_t *error)
 static int look(top_t *top, att_error_t *error)
 {
     struct stat s;
-    struct timespec now;
+    att_run_end_look(top->folder, &top->view.end);
     if (stat(top->file, &s) != 0) {
         if (errno != ENOENT || top->has_tasks || !is_folder(top->folder))
             return att_fail_errno(error, "%s", top->file);
         return ATT_OK;
     }
-    clock_gettime(CLOCK_REALTIME, &now);
-    top->view.report_age_s =
-        (double)(now.tv_sec - s.st_mtim.tv_sec) + (double)(now.tv_nsec - s.st_mtim.tv_nsec) * 1e-9;
     if (top->has_tasks && s.st_mtim.tv_sec == top->changed.tv_sec &&
         s.st_mtim.tv_nsec == top->changed.tv_nsec)
         return ATT_OK;
@@ -156,9 +153,13 @@ static int follow(top_t *top, att_error_t *error)
             printf("%.1f s: finished\n", top->tasks.cost.run_us * 1e-6);
         if (fflush(stdout) != 0)
             status = att_fail_errno(error, "standard output");
-        double silent_s =
-            top->has_tasks ? top->view.report_age_s : (double)(att_clock_ns() - began_ns) * 1e-9;
-        if (status == ATT_OK && silent_s > top->patience_s && !top->tasks.finished)
+        bool ended = top->view.end.sidecar[0] != '\0';
+        double silent_s = top->has_tasks ? top->view.end.report_age_s
+                                         : (double)(att_clock_ns() - began_ns) * 1e-9;
+        if (status == ATT_OK && ended && !top->tasks.finished)
+            status = att_fail(error, ATT_ESTALE, "%s: not finished: the sidecar is gone (%s)",
+                              top->file, top->view.end.sidecar);
+        else if (status == ATT_OK && silent_s > top->patience_s && !top->tasks.finished)
             status = att_fail(error, ATT_ESTALE,
                               "%s: no report for %.0f s: the sidecar is gone or stopped", top->file,
                               silent_s);

@@ -85,12 +85,14 @@ static void put_head(screen_t *s, const att_top_view_t *v)
     size_t settled = 0;
     for (size_t i = 0; i < t->count; i++)
         settled += strcmp(t->rows[i].phase, "settled") == 0;
-    char state[64] = "running";
+    char state[128] = "running";
     if (t->finished)
         snprintf(state, sizeof state, "finished");
-    else if (v->report_age_s > ATT_TOP_QUIET_S)
+    else if (v->end.sidecar[0] != '\0')
+        snprintf(state, sizeof state, "NOT FINISHED: the sidecar is gone (%s)", v->end.sidecar);
+    else if (v->end.report_age_s > ATT_RUN_QUIET_S)
         snprintf(state, sizeof state, "NO REPORT for %.0f s: is the sidecar gone?",
-                 v->report_age_s);
+                 v->end.report_age_s);
     put(s, "attune top  %.80s  %.0f s  %s", v->name, t->cost.run_us * 1e-6, state);
     put(s,
         "%zu task%s, %zu settled; trials lost %.2f %% of the time; the sidecar used %.1f %% of a "

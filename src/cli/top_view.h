@@ -5,17 +5,15 @@
 #ifndef ATT_CLI_TOP_VIEW_H
 #define ATT_CLI_TOP_VIEW_H
 
-#include "cli/tasks_file.h"
+#include "cli/run_end.h"
 
 #include <stdio.h>
 
 typedef struct att_top_view {
     const char *name;         /* of the run */
     const att_tasks_t *tasks; /* NULL: nothing was reported yet */
-    double report_age_s;      /* since the sidecar's last report */
+    att_run_end_t end;
 } att_top_view_t;
-
-#define ATT_TOP_QUIET_S 5.0 /* a running sidecar reports every second */
 
 /* At most `rows` lines of at most `columns` characters, each ended by `line_end`; the list begins
  * at its entry `first`. Returns how many entries the list has. */

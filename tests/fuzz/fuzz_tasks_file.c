@@ -17,7 +17,7 @@ static void show(const att_tasks_t *tasks)
     FILE *out = open_memstream(&text, &length);
     if (out == NULL)
         abort();
-    att_summary_init(&summary, "fuzz", "none", "", "none", &findings, tasks);
+    att_summary_init(&summary, "fuzz", "none", "", "none", "exit status 0", &findings, tasks);
     att_summary_print(&summary, out);
     fclose(out);
     for (size_t i = 0; i < length; i++)

@@ -190,6 +190,43 @@ load run-setup
     jq -e '.runs[0].tasks | length == 2' out/summary.json
 }
 
+@test "a sidecar that was killed: the table and everything that reads the run later say so" {
+    jq '.state = "running"' "$ATTUNE_ROOT/tests/data/tasks/two-tasks.json" >running.json
+    attune_with_fake '' mortal
+    export FAKE_TASKS=$PWD/running.json
+    attune run --run-dir out -- sh -c ': >$ATTUNE_RUN_DIR/die; sleep 1' 2>said
+    local line='not finished: the sidecar \(killed by signal 9 \(Killed\)\) left no closing report'
+    grep -Eq "^# $line; numbers are those of its last one$" out/summary.txt || fail "$(cat out/summary.txt)"
+    grep -Eq "^# $line" said || fail "$(cat said)"
+    jq -e '.runs[0].state == "unfinished"' out/summary.json
+    run --separate-stderr attune report out --json
+    expect_status 0
+    expect_one_line "out: $line"
+    run --separate-stderr attune report --compare out out
+    [ "$(grep -Ec "out: $line" <<<"$stderr")" -eq 2 ] || fail 'not said of both'
+    run attune top --once out
+    expect_output 'NOT FINISHED: the sidecar is gone \(killed by signal 9'
+    run --separate-stderr attune top --lines out
+    expect_status 16
+    expect_one_line 'not finished: the sidecar is gone \(killed by signal 9'
+    unset FAKE_SIDECAR
+    run --separate-stderr attune run --quiet --apply out -- true
+    expect_status 0
+    grep -Eq "\-\-apply: out: $line" <<<"$stderr" || fail 'not said of what is applied'
+}
+
+@test "a run that is under way is not taken for one whose sidecar is gone" {
+    jq '.state = "running"' "$ATTUNE_ROOT/tests/data/tasks/two-tasks.json" >running.json
+    attune_with_fake
+    export FAKE_TASKS=$PWD/running.json
+    run --separate-stderr attune run --quiet --run-dir out -- attune report out --json
+    expect_status 0
+    [ "$(jq -r '.missing[] | select(.what == "the end of the run").why' <<<"$output")" = \
+        'it is under way: numbers are those of the last report' ] || fail 'it says something else'
+    reject_output 'not finished'
+    [ -z "$stderr" ] || fail 'it warns'
+}
+
 @test "a sidecar that is deaf to SIGTERM is killed" {
     attune_with_fake two-tasks.json stubborn
     run attune run --quiet --run-dir out -- true

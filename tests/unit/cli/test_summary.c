@@ -46,7 +46,7 @@ static void file_form(void **state)
                         .has_bench = true};
     att_summary_t s;
     read_two_tasks(&t);
-    att_summary_init(&s, "caf\xe9", "none", "", "none", &f, &t);
+    att_summary_init(&s, "caf\xe9", "none", "", "none", "exit status 0", &f, &t);
     json_t *root = written(&s), *setting;
     const char *name, *fabric, *surface, *load, *collective, *reason, *algorithm, *protocol,
         *transport;
@@ -62,6 +62,7 @@ static void file_form(void **state)
                      0);
     assert_string_equal(name, "caf?");
     assert_string_equal(fabric, "model");
+    assert_string_equal(json_string_value(json_object_get(run, "state")), "finished");
     assert_string_equal(surface, "s");
     assert_string_equal(load, "heavy");
     assert_int_equal(ranks, 8);
@@ -101,7 +102,7 @@ static void unknown_is_null(void **state)
     att_tasks_t t = {.rows = &row, .count = 1};
     att_findings_t f = {.has_fabric = false};
     att_summary_t s;
-    att_summary_init(&s, "n", "none", "", "none", &f, &t);
+    att_summary_init(&s, "n", "none", "", "none", "exit status 0", &f, &t);
     json_t *root = written(&s);
     json_t *run = json_array_get(json_object_get(root, "runs"), 0);
     json_t *task = json_array_get(json_object_get(run, "tasks"), 0);
@@ -143,7 +144,7 @@ static void a_failed_search_has_no_speedup(void **state)
     }
     assert_int_equal(att_tasks_failed(&t, &why), 1);
     assert_string_equal(why, "broke 1");
-    att_summary_init(&s, "n", "none", "", "none", &f, &t);
+    att_summary_init(&s, "n", "none", "", "none", "exit status 0", &f, &t);
     json_t *root = written(&s);
     json_t *tasks = json_object_get(json_array_get(json_object_get(root, "runs"), 0), "tasks");
     assert_float_equal(json_real_value(json_object_get(json_array_get(tasks, 0), "speedup")), 1,
@@ -181,7 +182,7 @@ static void table_words(void **state)
     t.rows[1].collective = ATT_COLLECTIVE_ALL_GATHER;
     t.rows[1].bytes = t.rows[0].bytes;
     snprintf(t.rows[1].group, sizeof t.rows[1].group, "0x99");
-    att_summary_init(&s, "n", "real", "", "none", &f, &t);
+    att_summary_init(&s, "n", "real", "", "none", "exit status 0", &f, &t);
     char *text = printed(&s);
     assert_non_null(strstr(text, "# n: 8 ranks on the host fabric, real\n"));
     assert_non_null(strstr(text, "allgather 80M x8 0x1234abcd"));
@@ -189,10 +190,37 @@ static void table_words(void **state)
     assert_non_null(strstr(text, "not seen"));
     assert_non_null(strstr(text, "\n                                 search\n"));
     assert_null(strstr(text, "checks:"));
+    assert_null(strstr(text, "not finished"));
     free(text);
     t.count = 0;
     text = printed(&s);
     assert_non_null(strstr(text, "no collective was seen"));
+    free(text);
+    att_tasks_free(&t);
+}
+
+/* A sidecar that was killed is no run that has ended, and none in which nothing was seen. */
+static void a_sidecar_that_left_no_closing_report(void **state)
+{
+    att_tasks_t t;
+    att_findings_t f = {.has_fabric = false};
+    att_summary_t s;
+    read_two_tasks(&t);
+    t.finished = false;
+    att_summary_init(&s, "n", "none", "", "none", "killed by signal 9 (Killed)", &f, &t);
+    char *text = printed(&s);
+    assert_int_equal(count_of(text,
+                              "# not finished: the sidecar (killed by signal 9 (Killed)) left "
+                              "no closing report; numbers are those of its last one\n"),
+                     1);
+    free(text);
+    json_t *root = written(&s), *run = json_array_get(json_object_get(root, "runs"), 0);
+    assert_string_equal(json_string_value(json_object_get(run, "state")), "unfinished");
+    json_decref(root);
+    t.count = 0;
+    text = printed(&s);
+    assert_int_equal(count_of(text, "# not finished: "), 1);
+    assert_int_equal(count_of(text, "no collective was seen"), 0);
     free(text);
     att_tasks_free(&t);
 }
@@ -206,6 +234,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failed_search_has_no_speedup, make_test_folder,
                                         remove_test_folder),
         cmocka_unit_test(table_words),
+        cmocka_unit_test_setup_teardown(a_sidecar_that_left_no_closing_report, make_test_folder,
+                                        remove_test_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

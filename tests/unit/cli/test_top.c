@@ -52,7 +52,9 @@ static void bandwidths_and_late_rank(void **state)
 {
     size_t count;
     tasks.count = 1;
-    char *text = screen(&(att_top_view_t){"run", &tasks, 0.5}, 24, 120, 0, &count);
+    char *text =
+        screen(&(att_top_view_t){.name = "run", .tasks = &tasks, .end = {.report_age_s = 0.5}}, 24,
+               120, 0, &count);
     assert_int_equal(count, 2);
     assert_non_null(strstr(text, "attune top  run  12 s  running\n"));
     assert_non_null(strstr(text, "group 0x0  8 ranks, 1 node\n"));
@@ -62,15 +64,21 @@ static void bandwidths_and_late_rank(void **state)
               "5 (+1.5 ms)\n"));
     free(text);
     rows[0].now_age_s = 20;
-    text = screen(&(att_top_view_t){"run", &tasks, 9}, 24, 120, 0, &count);
+    text = screen(&(att_top_view_t){.name = "run", .tasks = &tasks, .end = {.report_age_s = 9}}, 24,
+                  120, 0, &count);
     assert_non_null(strstr(text, "(10.00)"));
     assert_non_null(strstr(text, "NO REPORT for 9 s"));
     free(text);
+    text = screen(&(att_top_view_t){.name = "run", .tasks = &tasks, .end = {"exit status 1", 1}},
+                  24, 120, 0, &count);
+    assert_non_null(strstr(text, "NOT FINISHED: the sidecar is gone (exit status 1)"));
+    free(text);
     tasks.finished = true;
-    text = screen(&(att_top_view_t){"run", &tasks, 900}, 24, 120, 0, &count);
+    text = screen(&(att_top_view_t){.name = "run", .tasks = &tasks, .end = {.report_age_s = 900}},
+                  24, 120, 0, &count);
     assert_non_null(strstr(text, "  finished\n"));
     free(text);
-    text = screen(&(att_top_view_t){"run", NULL, 0}, 24, 120, 0, &count);
+    text = screen(&(att_top_view_t){.name = "run"}, 24, 120, 0, &count);
     assert_non_null(strstr(text, "waiting"));
     free(text);
 }
@@ -83,8 +91,8 @@ static void every_size_of_screen(void **state)
         for (int width = 0; width < 200; width += width < 20 ? 1 : 23)
             for (size_t first = 0; first < 100; first += 33) {
                 size_t count;
-                char *text =
-                    screen(&(att_top_view_t){"run", &tasks, 0}, height, width, first, &count);
+                char *text = screen(&(att_top_view_t){.name = "run", .tasks = &tasks}, height,
+                                    width, first, &count);
                 int lines = 0;
                 assert_int_equal(count, 43); /* 40 tasks of three groups */
                 for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
@@ -101,7 +109,7 @@ static void every_size_of_screen(void **state)
 static void the_list_moves_and_ends(void **state)
 {
     size_t count;
-    att_top_view_t view = {"run", &tasks, 0};
+    att_top_view_t view = {.name = "run", .tasks = &tasks};
     char *text = screen(&view, 15, 120, 0, &count);
     assert_int_equal(count, 42);
     assert_non_null(strstr(text, "-- 1 to 10 of 42;"));
@@ -120,7 +128,8 @@ static char *lines(att_top_seen_t **seen, size_t *count)
     char *text;
     size_t length;
     FILE *out = open_memstream(&text, &length);
-    assert_int_equal(att_top_lines(&(att_top_view_t){"run", &tasks, 0}, seen, count, out), ATT_OK);
+    assert_int_equal(
+        att_top_lines(&(att_top_view_t){.name = "run", .tasks = &tasks}, seen, count, out), ATT_OK);
     fclose(out);
     return text;
 }
