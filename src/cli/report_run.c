@@ -7,7 +7,7 @@
 #include "cli/report_file.h"
 #include "cli/report_tasks.h"
 #include "cli/tasks_file.h"
-#include "profile/trace.h"
+#include "cli/trace_open.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -212,6 +212,9 @@ static void add_stragglers(work_t *w, const char *name)
         return;
     }
     note_file(w, "trace/");
+    char damage[480];
+    if (att_trace_damage_text(trace, w->folder, damage, sizeof damage)[0] != '\0')
+        miss(w, "some calls of the trace", damage, NULL);
     add_trace_facts(w, trace);
     att_trace_wish_t all = {0};
     status = att_trace_choose(trace, &all, &choice, &error);

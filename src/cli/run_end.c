@@ -64,3 +64,17 @@ const char *att_run_end_text(const att_run_end_t *end, const att_tasks_t *tasks,
                  end->report_age_s);
     return text;
 }
+
+bool att_run_under_way(const char *folder)
+{
+    char path[PATH_MAX], text[ATT_RUN_END_TEXT];
+    att_run_end_t end;
+    att_tasks_t tasks;
+    att_run_end_look(folder, &end);
+    snprintf(path, sizeof path, "%.4000s/tasks.json", folder);
+    if (att_tasks_read(path, &tasks, NULL) != ATT_OK)
+        return false;
+    bool under_way = !tasks.finished && att_run_end_text(&end, &tasks, text)[0] == '\0';
+    att_tasks_free(&tasks);
+    return under_way;
+}

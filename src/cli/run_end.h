@@ -24,5 +24,7 @@ void att_run_end_look(const char *folder, att_run_end_t *end);
  * under way. Returns text. */
 const char *att_run_end_text(const att_run_end_t *end, const att_tasks_t *tasks,
                              char text[ATT_RUN_END_TEXT]);
+/* A sidecar still reports into the folder: its files may be growing. */
+bool att_run_under_way(const char *folder);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "cli/lateness_json.h"
+#include "cli/trace_open.h"
 #include "profile/out.h"
 
 #include <getopt.h>
@@ -232,7 +233,7 @@ static int handle(const options_t *o, att_error_t *error)
     struct att_trace *trace;
     att_trace_choice_t choice;
     att_lateness_t lateness;
-    int status = att_trace_open(o->run, &trace, error);
+    int status = att_trace_open_told(o->run, &trace, error);
     if (status != ATT_OK)
         return status;
     status = att_trace_choose(trace, &o->wish, &choice, error);

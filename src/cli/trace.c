@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "cli/counted.h"
 #include "cli/trace_chrome.h"
+#include "cli/trace_open.h"
 #include "cli/trace_request.h"
 #include "cli/trace_summary.h"
 #include "profile/export.h"
@@ -271,7 +272,7 @@ static int handle(options_t *o, att_error_t *error)
     struct att_trace *trace;
     int status = choose_format(o, error);
     if (status == ATT_OK)
-        status = att_trace_open(o->run, &trace, error);
+        status = att_trace_open_told(o->run, &trace, error);
     if (status != ATT_OK)
         return status;
     if (o->output == NULL && o->per_rank == NULL)

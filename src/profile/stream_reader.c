@@ -92,13 +92,22 @@ static uint64_t resynchronise(const struct att_stream_reader *r, uint64_t offset
     return r->size;
 }
 
+static void skip(struct att_stream_reader *r, uint64_t from, uint64_t to)
+{
+    if (r->damage.skipped_bytes == 0) {
+        r->damage.first_at = from;
+        r->damage.torn_end = to == r->size;
+    }
+    r->damage.skipped_bytes += to - from;
+}
+
 static int add_frame(struct att_stream_reader *r, uint64_t offset, const att_frame_t *frame)
 {
     size_t one = entry_bytes(frame->type);
     if (one == 0)
         return ATT_OK; /* of a later version */
     if (frame->count == 0 || frame->bytes != frame->count * (uint64_t)one) {
-        r->damage.skipped_bytes += sizeof *frame + frame->bytes;
+        skip(r, offset, offset + sizeof *frame + frame->bytes);
         return ATT_OK;
     }
     if (r->count == r->capacity) {
@@ -127,7 +136,7 @@ static int read_index(struct att_stream_reader *r)
         att_frame_t frame;
         if (!read_at(r, offset, &frame, sizeof frame) || !is_frame(r, offset, &frame)) {
             uint64_t next = resynchronise(r, offset + 1);
-            r->damage.skipped_bytes += next - offset;
+            skip(r, offset, next);
             offset = next;
             continue;
         }
@@ -145,6 +154,9 @@ static int read_index(struct att_stream_reader *r)
 static int read_header(struct att_stream_reader *r, const char *name, att_error_t *error)
 {
     att_stream_header_t *h = &r->header;
+    if (r->size < sizeof *h)
+        return att_fail(error, ATT_EINPUT, "%s is cut at byte %llu, in its header", name,
+                        (unsigned long long)r->size);
     if (!read_at(r, 0, h, sizeof *h) || h->magic != ATT_STREAM_MAGIC)
         return att_fail(error, ATT_EINPUT, "%s is no record stream of attune", name);
     if (h->byte_order != ATT_STREAM_ORDER)

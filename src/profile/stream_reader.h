@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "profile/stream.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct att_frame_place {
@@ -20,6 +21,8 @@ typedef struct att_frame_place {
 
 typedef struct att_stream_damage {
     uint64_t skipped_bytes;  /* belonged to no good frame; a torn end counts here */
+    uint64_t first_at;       /* where in the file the first of them are */
+    bool torn_end;           /* they are its end and nothing else */
     uint64_t missing_frames; /* gaps in the numbers: dropped while writing, or skipped here */
 } att_stream_damage_t;
 

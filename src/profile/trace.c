@@ -39,6 +39,8 @@ struct att_trace {
     uint32_t list_count;
     att_trace_mark_t *marks;
     uint32_t mark_count;
+    att_trace_damage_t *damage;
+    uint32_t damage_count;
     att_trace_facts_t facts;
 };
 
@@ -77,19 +79,37 @@ static int list_files(const char *folder, char ***names, uint32_t *count, att_er
     return ATT_OK;
 }
 
+/* -ATT_ENOMEM. `reader` is NULL for a file that is no stream: the rest is good. */
+static int note_damage(struct att_trace *t, const char *path,
+                       const struct att_stream_reader *reader, const char *why)
+{
+    att_trace_damage_t damage;
+    if (reader != NULL && !att_trace_damage_of(path, reader, &damage))
+        return ATT_OK;
+    if (reader == NULL) {
+        att_trace_damage_whole(path, why, &damage);
+        t->facts.broken_files++;
+    }
+    if (att_room_append(&t->damage, t->damage_count, sizeof *t->damage) != ATT_OK)
+        return -ATT_ENOMEM;
+    t->damage[t->damage_count++] = damage;
+    return ATT_OK;
+}
+
 static int open_file(struct att_trace *t, const char *path, att_error_t *error)
 {
     struct att_stream_reader *reader;
     int status = att_stream_reader_open(path, &reader, error);
-    if (status == -ATT_EINPUT && t != NULL) {
-        t->facts.broken_files++; /* killed before its first frame, or foreign: the rest is good */
-        return ATT_OK;
-    }
+    if (status == -ATT_EINPUT)
+        return note_damage(t, path, NULL, error->text) == ATT_OK
+                   ? ATT_OK
+                   : att_fail(error, ATT_ENOMEM, "no memory");
     if (status != ATT_OK)
         return status == -ATT_ESYSTEM && errno == ENOENT ? ATT_OK : status; /* a ring went on */
     uint32_t node;
     if (att_room_append(&t->files, t->file_count, sizeof *t->files) != ATT_OK ||
-        att_catalog_node(&t->catalog, att_stream_reader_header(reader), &node) != ATT_OK) {
+        att_catalog_node(&t->catalog, att_stream_reader_header(reader), &node) != ATT_OK ||
+        note_damage(t, path, reader, NULL) != ATT_OK) {
         att_stream_reader_close(reader);
         return att_fail(error, ATT_ENOMEM, "no memory");
     }
@@ -115,11 +135,12 @@ static int open_files(struct att_trace *t, const char *run, att_error_t *error)
         free(names[i]);
     free(names);
     if (status == ATT_OK && t->file_count == 0)
-        status = att_fail(error, ATT_ENOENT,
-                          count == 0 ? "%s has no records: run with --trace on, or 'attune trace "
-                                       "start' while it runs"
-                                     : "none of the record files in %s can be read",
-                          run);
+        status = t->damage_count > 0
+                     ? att_fail(error, ATT_EINPUT, "%s", t->damage[0].text)
+                     : att_fail(error, ATT_ENOENT,
+                                "%s has no records: run with --trace on, or 'attune trace start' "
+                                "while it runs",
+                                run);
     return status;
 }
 
@@ -468,6 +489,7 @@ void att_trace_close(struct att_trace *t)
     free(t->nodes);
     free(t->devices);
     free(t->device_of);
+    free(t->damage);
     free(t->lists);
     free(t->marks);
     free(t);
@@ -484,6 +506,12 @@ const att_catalog_t *att_trace_catalog(const struct att_trace *t)
 const att_trace_facts_t *att_trace_facts(const struct att_trace *t)
 {
     return &t->facts;
+}
+
+const att_trace_damage_t *att_trace_damage(const struct att_trace *t, uint32_t *count)
+{
+    *count = t->damage_count;
+    return t->damage;
 }
 
 const att_trace_list_t *att_trace_lists(const struct att_trace *t, uint32_t *count)

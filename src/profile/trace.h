@@ -11,6 +11,7 @@
 
 #include "profile/catalog.h"
 #include "profile/clock_model.h"
+#include "profile/trace_damage.h"
 
 /* One timed call of one rank. */
 typedef struct att_trace_event {
@@ -60,12 +61,15 @@ typedef struct att_trace_node {
 
 struct att_trace;
 
-/* -ATT_ENOENT: no stream in the folder; the text says how to record one. */
+/* -ATT_ENOENT: no stream in the folder; the text says how to record one. -ATT_EINPUT: none of its
+ * files can be read; one that can is enough. */
 int att_trace_open(const char *folder, struct att_trace **trace, att_error_t *error);
 void att_trace_close(struct att_trace *trace); /* NULL is fine */
 
 const att_catalog_t *att_trace_catalog(const struct att_trace *trace);
 const att_trace_facts_t *att_trace_facts(const struct att_trace *trace);
+/* Of the files, in order of their names. */
+const att_trace_damage_t *att_trace_damage(const struct att_trace *trace, uint32_t *count);
 /* In order of (task, txn). */
 const att_trace_list_t *att_trace_lists(const struct att_trace *trace, uint32_t *count);
 /* In order of time. */

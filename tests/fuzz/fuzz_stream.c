@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         held += frames[i].bytes;
         att_stream_reader_payload(reader, &frames[i], payload);
     }
-    if (held + damage->skipped_bytes > size)
+    if (held + damage->skipped_bytes > size || damage->first_at + damage->skipped_bytes > size ||
+        (damage->torn_end && damage->first_at + damage->skipped_bytes != size))
         abort();
     att_stream_reader_close(reader);
     return 0;

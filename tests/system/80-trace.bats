@@ -76,6 +76,55 @@ traced() {
     expect_one_line "--trace: 'sometimes' is not accepted"
 }
 
+@test "a record file that was cut: one line with file and place, and what is good is shown" {
+    cp -r "$ATTUNE_ROOT/tests/data/runs/late-rank" run
+    local file=run/trace/node-0000-000001.records whole
+    cp $file whole
+    attune trace run -q -o whole.csv
+    whole=$(grep -vc '^#' whole.csv)
+    for size in 369871 300000 200001; do
+        head -c $size whole >$file
+        for command in 'trace run' 'trace run -o cut.csv -q' 'stragglers run'; do
+            run --separate-stderr attune $command
+            expect_status 0
+            expect_one_line "warning: $file is cut: from byte [0-9]+ on its last [0-9]+ bytes are no whole frame"
+            set -- $(grep -Eo '[0-9]+ on its last [0-9]+' <<<"$stderr")
+            [ $(($1 + $5)) -eq $size ] || fail "the place is not in the file: $stderr"
+        done
+    done
+    [ "$(grep -vc '^#' cut.csv)" -lt "$whole" ] && [ "$(grep -vc '^#' cut.csv)" -gt 300 ] || fail "calls left: $(wc -l <cut.csv)"
+    attune report run --json | jq -e '.missing[] | select(.what == "some calls of the trace").why | contains("is cut: from byte")'
+    # Damage in the middle, and a second file that is none.
+    head -c 100 whole >run/trace/node-0000-000002.records
+    { head -c 100000 whole && printf x && tail -c +100002 whole; } >$file
+    run --separate-stderr attune stragglers run
+    expect_status 0
+    expect_one_line "node-0000-00000[12].records is "
+    # Nothing can be read.
+    head -c 100 whole >$file
+    rm run/trace/node-0000-000002.records
+    for command in 'trace run' 'trace run -o none.csv' 'stragglers run'; do
+        run --separate-stderr attune $command
+        expect_status 3
+        expect_one_line "error: $file is cut at byte 100, in its header: nothing of it is used"
+    done
+    [ ! -e none.csv ] || fail 'an empty file was written'
+    attune report run --json | jq -e '.missing[] | select(.what == "late ranks").why | contains("is cut at byte 100")'
+}
+
+@test "the end of a record file that is still being written is no damage" {
+    cp -r "$ATTUNE_ROOT/tests/data/runs/late-rank" run
+    head -c 300000 "$ATTUNE_ROOT/tests/data/runs/late-rank/trace/node-0000-000001.records" >run/trace/node-0000-000001.records
+    rm run/manifest.json
+    sed -i 's/"state": "finished"/"state": "running"/' run/tasks.json
+    run --separate-stderr attune stragglers run
+    expect_status 0
+    [ -z "$stderr" ] || fail 'it warns'
+    touch -d '1 minute ago' run/tasks.json
+    run --separate-stderr attune stragglers run
+    expect_one_line 'is cut: from byte'
+}
+
 @test "clocks that were not calibrated are never merged; one node's ranks may be" {
     "$ATTUNE_BUILD/bin/trace_records" two 4000 2 4 >/dev/null
     run attune trace two -o good.json -q

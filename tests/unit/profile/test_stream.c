@@ -120,7 +120,9 @@ static void a_torn_end_costs_the_last_frame(void **state)
         uint64_t first = 0;
         assert_int_equal(att_stream_reader_open(path_of(1, ""), &reader, &error), ATT_OK);
         assert_int_equal(count_records(reader, &first), ATT_FRAME_FULL);
-        assert_true(att_stream_reader_damage(reader)->skipped_bytes > 0);
+        const att_stream_damage_t *damage = att_stream_reader_damage(reader);
+        assert_true(damage->skipped_bytes > 0 && damage->torn_end);
+        assert_int_equal(damage->first_at + damage->skipped_bytes, about.st_size - cut);
         att_stream_reader_close(reader);
     }
 }
@@ -144,6 +146,9 @@ static void damage_in_the_middle_is_skipped(void **state)
     assert_int_equal(count_records(reader, &first), 2 * ATT_FRAME_FULL);
     assert_int_equal(att_stream_reader_damage(reader)->missing_frames, 1);
     assert_int_equal(att_stream_reader_damage(reader)->skipped_bytes, frame);
+    assert_int_equal(att_stream_reader_damage(reader)->first_at,
+                     (long)sizeof(att_stream_header_t) + frame);
+    assert_false(att_stream_reader_damage(reader)->torn_end);
     att_stream_reader_close(reader);
 }
 
