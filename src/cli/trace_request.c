@@ -1,6 +1,8 @@
 #include "cli/trace_request.h"
 
 #include "base/clock.h"
+#include "cli/json_file.h"
+#include "cli/tasks_file.h"
 #include "profile/stream.h"
 #include "profile/trace_mode.h"
 
@@ -20,13 +22,14 @@
 static int check_running(const char *run, att_error_t *error)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/tasks.json", run);
-    json_t *tasks = json_load_file(path, 0, NULL);
-    const char *state = json_string_value(json_object_get(tasks, "state"));
-    int status = ATT_OK;
+    json_t *tasks = NULL;
     if (access(run, F_OK) != 0)
-        status = att_fail_errno(error, "%s", run);
-    else if (state != NULL && strcmp(state, "finished") == 0)
+        return att_fail_errno(error, "%s", run);
+    snprintf(path, sizeof path, "%s/tasks.json", run);
+    int status = att_json_read(path, ATT_TASKS_FILE_MAX, &tasks, error);
+    if (status == -ATT_ENOENT)
+        return ATT_OK; /* no report yet */
+    if (status == ATT_OK && strcmp(att_json_text_at(tasks, "state"), "finished") == 0)
         status = att_fail(error, ATT_ENOENT, "%s has finished: there is nothing to record", run);
     json_decref(tasks);
     return status;

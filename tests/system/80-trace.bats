@@ -112,6 +112,17 @@ traced() {
     attune report run --json | jq -e '.missing[] | select(.what == "late ranks").why | contains("is cut at byte 100")'
 }
 
+@test "start and stop name a tasks.json that was cut, and ask nobody" {
+    mkdir cut
+    head -c 500 "$ATTUNE_ROOT/tests/data/runs/late-rank/tasks.json" >cut/tasks.json
+    for verb in start stop; do
+        run --separate-stderr attune trace $verb cut
+        expect_status 3
+        expect_one_line 'error: cut/tasks.json: no JSON: line [0-9]+'
+    done
+    [ ! -e cut/trace ] || fail 'a request was written'
+}
+
 @test "the end of a record file that is still being written is no damage" {
     cp -r "$ATTUNE_ROOT/tests/data/runs/late-rank" run
     head -c 300000 "$ATTUNE_ROOT/tests/data/runs/late-rank/trace/node-0000-000001.records" >run/trace/node-0000-000001.records
