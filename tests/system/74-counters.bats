@@ -74,6 +74,14 @@ has_papi() { attune info | grep -q 'counters: PAPI ' || skip "$(attune info | gr
     [ ! -e ran ]
 }
 
+@test "an event that is named twice, or by name beside on, is counted once" {
+    has_papi
+    ATTUNE_COUNTERS=on,perf::PAGE-FAULTS,perf::TASK-CLOCK,perf::TASK-CLOCK run attune info --counters
+    expect_status 0
+    reject_output 'no perf::'
+    [ "$(grep -c 'perf::PAGE-FAULTS' <<<"$output")" -eq 1 ] || fail 'not once'
+}
+
 @test "attune info says whether there is PAPI, and lists what can be counted with what it costs" {
     run attune info
     expect_output '^  counters: (PAPI [0-9.]+|none: .*)$'
