@@ -3,6 +3,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/segment.h"
+#include "cli/counters_missing.h"
 #include "cli/findings.h"
 #include "cli/job.h"
 #include "cli/job_environment.h"
@@ -66,6 +67,13 @@ static void write_manifest(run_t *run)
         att_log(ATT_LOG_WARN, "%s", error.text);
 }
 
+static void tell_missing_counters(const run_t *run)
+{
+    char text[ATT_COUNTERS_MISSING];
+    if (att_counters_missing(run->folder.path, run->config.counters, text)[0] != '\0')
+        att_log(ATT_LOG_WARN, "%s", text);
+}
+
 /* Make the folder and have the sidecar ready. A machine on which it does not start costs the job
  * its tuning only; with a fabric of attune's there is no job but attune's. Returns 0, or the exit
  * status with the line said. */
@@ -86,8 +94,10 @@ static int start_sidecar(run_t *run)
                            &run->original, &error);
     if (rc == ATT_OK)
         rc = att_sidecar_wait_ready(&run->sidecar, &run->signals, READY_LIMIT_MS, &error);
-    if (rc == ATT_OK)
+    if (rc == ATT_OK) {
+        tell_missing_counters(run);
         return 0;
+    }
     att_sidecar_stop(&run->sidecar, STOP_LIMIT_MS);
     if (rc == -ATT_EBUSY) {
         const struct timespec now = {0, 0};

@@ -65,6 +65,15 @@ has_papi() { attune info | grep -q 'counters: PAPI ' || skip "$(attune info | gr
     jq -es '[.[] | select(.unavailable == "perf::NO-SUCH-EVENT")] | length == 1 and (.[0].reason | length > 0)' q/counters/node-0000.jsonl
     jq -es '[.[] | select(.unavailable == "nosuch:::event")][0].reason | test("without the component")' q/counters/node-0000.jsonl
     grep -q 'warning: counters: no perf::NO-SUCH-EVENT: .' q/attuned.log
+    # The user sees it too, before the command starts, and only what was named.
+    expect_output 'warning: --counters: cannot be counted: perf::NO-SUCH-EVENT \(.*\), nosuch:::event \(.*without the component\); attune info --counters'
+    run --separate-stderr attune run --quiet --counters on,perf::NO-SUCH-EVENT,perf::PAGE-FAULTS -- sh -c 'echo started >&2'
+    expect_status 0
+    [ "$(wc -l <<<"$stderr")" -eq 2 ] || fail 'two lines were expected'
+    grep -Eq '^attune: warning: --counters: cannot be counted: perf::NO-SUCH-EVENT \([^,]*\); attune info' <<<"$stderr" || fail 'not named'
+    [ "$(tail -n 1 <<<"$stderr")" = started ] || fail 'not before the command'
+    run --separate-stderr attune run --quiet --counters on -- true
+    [ -z "$stderr" ] || fail 'what "on" stands for is missed'
     run --separate-stderr attune run --counters on,,x -- touch ran
     expect_status 125
     expect_one_line 'counters: an empty name'
