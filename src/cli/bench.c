@@ -8,6 +8,7 @@
 #include "cli/bench_record_run.h"
 #include "cli/bench_sweep.h"
 #include "cli/bench_table.h"
+#include "cli/json_file.h"
 #include "search/knobs.h"
 
 #include <errno.h>
@@ -163,7 +164,10 @@ static int run_parent(const att_bench_options_t *options, int argc, char **argv)
     struct att_bench_setting *setting = NULL;
     att_bench_job_t job;
     int code = 0;
-    int rc = att_world_create(options->processes * options->threads, &world, &error);
+    /* Before hours of measurements, not after them. */
+    int rc = options->json != NULL ? att_json_check_writable(options->json, &error) : ATT_OK;
+    if (rc == 0)
+        rc = att_world_create(options->processes * options->threads, &world, &error);
     if (rc == 0 && (options->sweep || options->has_setting || options->record != NULL))
         rc = att_bench_setting_open(-1, &setting, &error);
     if (rc == 0 && options->has_setting)

@@ -1,10 +1,12 @@
 #include "cli/json_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int att_json_parse(const char *bytes, size_t length, json_t **root, att_error_t *error)
@@ -129,6 +131,30 @@ const char *att_json_text_at(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text != NULL ? text : "";
+}
+
+static int why_not_writable(const char *path)
+{
+    char temporary[PATH_MAX];
+    struct stat found;
+    if (snprintf(temporary, sizeof temporary, "%s.tmp", path) >= (int)sizeof temporary)
+        return ENAMETOOLONG;
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return EISDIR;
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST) /* another's, or what a kill has left: it stays */
+        return access(temporary, W_OK) == 0 ? 0 : errno;
+    if (fd < 0)
+        return errno;
+    close(fd);
+    unlink(temporary);
+    return 0;
+}
+
+int att_json_check_writable(const char *path, att_error_t *error)
+{
+    errno = why_not_writable(path);
+    return errno == 0 ? ATT_OK : att_fail_errno(error, "%.300s cannot be written", path);
 }
 
 int att_json_replace(const char *path, json_t *root, att_error_t *error)

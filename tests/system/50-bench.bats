@@ -14,6 +14,17 @@ rows() { grep -cvE '^#|^$' <<<"$output"; }
 # Field N of the first table row.
 field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
 
+@test "-J where nothing can be written is refused before anything is measured" {
+    run --separate-stderr timeout 60 attune bench -b 4K -e 4K -t 2 -n 3 -J nowhere/x.json
+    expect_status 4
+    expect_one_line 'nowhere/x.json cannot be written: No such file or directory'
+    [ -z "$output" ] || fail 'it measured'
+    run --separate-stderr timeout 60 attune bench -b 4K -e 4K --procs 2 -n 3 -J nowhere/x.json
+    expect_status 4
+    expect_one_line 'nowhere/x.json cannot be written: No such file or directory'
+    [ -z "$output" ] || fail 'it measured'
+}
+
 @test "all collectives on four threads: nccl-tests' columns, right results" {
     run timeout 60 attune bench all -b 4K -e 64K -f 4 -t 4 -n 3
     expect_status 0

@@ -160,8 +160,40 @@ static void test_files(void **state)
     assert_int_equal(json_integer_value(json_object_get(root, "result_errors")), 0);
     assert_int_equal(json_array_size(json_object_get(root, "sizes")), 2);
     json_decref(root);
+}
+
+static void test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(void **state)
+{
+    char line[256];
     assert_int_equal(bench("-b 4K -e 4K -t 2 -J /nowhere/at/all.json"), 4);
-    has("/nowhere/at/all.json");
+    has("/nowhere/at/all.json cannot be written: No such file or directory");
+    assert_null(strchr(out, '#'));
+    snprintf(line, sizeof line, "-b 4K -e 4K -t 2 -J %s", folder);
+    assert_int_equal(bench(line), 4);
+    has("cannot be written: Is a directory");
+    assert_null(strchr(out, '#'));
+}
+
+/* What stood there stays until there is something better. */
+static void test_a_run_that_fails_leaves_the_file_as_it_was(void **state)
+{
+    char path[64], line[256], text[16] = "";
+    snprintf(path, sizeof path, "%s/kept.json", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("before", file);
+    fclose(file);
+    setenv("FAKE_NCCL_FAIL", "1:4", 1);
+    snprintf(line, sizeof line, "allreduce -b 4K -e 4K -t 3 -n 20 -J %s", path);
+    assert_int_equal(bench(line), 4);
+    unsetenv("FAKE_NCCL_FAIL");
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, sizeof text, file), 6);
+    fclose(file);
+    assert_string_equal(text, "before");
+    strcat(path, ".tmp");
+    assert_int_not_equal(access(path, F_OK), 0);
 }
 
 static void test_a_time_limit_prints_the_first_and_the_last_round(void **state)
@@ -242,6 +274,8 @@ int main(void)
         cmocka_unit_test(test_all_collectives_ops_and_layouts_are_right),
         cmocka_unit_test(test_wrong_results_are_counted_and_end_with_1),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured),
+        cmocka_unit_test(test_a_run_that_fails_leaves_the_file_as_it_was),
         cmocka_unit_test(test_a_time_limit_prints_the_first_and_the_last_round),
         cmocka_unit_test(test_compute_between_calls_is_not_counted),
         cmocka_unit_test(test_a_fixed_setting_is_in_force),
