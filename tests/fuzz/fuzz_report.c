@@ -1,6 +1,7 @@
 /* Any bytes as every file of a run folder: refused with one line, or a page in which nothing of
  * them is markup; and the folder as one side of a comparison. */
 #include "cli/compare.h"
+#include "cli/counters_missing.h"
 #include "cli/report_page.h"
 #include "folder.h"
 
@@ -56,6 +57,13 @@ static void check_table(const att_compare_t *c)
     free(text);
 }
 
+static void check_line(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int made;
@@ -69,6 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         fuzz_folder_put(names[i], data, size);
+    check_line(att_counters_missing(fuzz_folder(), "on,perf::TASK-CLOCK,nosuch:::event",
+                                    (char[ATT_COUNTERS_MISSING]){""}));
     /* What is no tasks.json is still a good many things. */
     for (int round = 0; round < 2; round++) {
         att_report_run_t run;
@@ -77,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             unlink(fuzz_folder_path(names[0]));
         int status = att_report_run_read(fuzz_folder(), &run, &error);
         if (status == ATT_OK) {
+            check_line(run.end);
             if (att_report_page(&run, fuzz_folder_path("page.html"), &error) != ATT_OK)
                 abort();
             att_report_run_free(&run);
@@ -94,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         att_compare_t c;
         if (att_compare_make(&a, &b, -1, &c, &error) == ATT_OK) {
             check_table(&c);
+            check_line(a.end);
             if (c.better + c.worse + c.only_a + c.only_b != 0)
                 abort();
             att_compare_free(&c);
