@@ -9,10 +9,10 @@
 #
 #   bench/gpu/launches.sh [--fabric]
 #
-# ends with a line a size and kind: the median over launches, its ratio of speed to the first kind,
-# and a 95 % interval of the median of that ratio over neighbouring launches (order statistics); and
-# what the host takes for a call, where it does not wait for the device (ITERATIONS below NCCL's
-# queue of 1024).
+# ends with a line a size and kind: the median over launches, its ratio of speed to the first kind's
+# with a 95 % interval (bootstrap over launches), and what the host takes for a call, where it does
+# not wait for the device (ITERATIONS below NCCL's queue of 1024). launches_report.py makes it again
+# from launches.txt, of several runs too.
 #
 #   --fabric    on the host fabric instead of GPUs
 #
@@ -111,32 +111,4 @@ PYTHON
     done
 done
 
-python3 - "$raw" "${DROP:-1}" "${kinds[@]}" <<'PYTHON'
-import collections, math, statistics, sys
-raw, drop, kinds = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-rounds = collections.defaultdict(list)
-for line in open(raw):
-    if not line.startswith("#"):
-        kind, launch, size, value, host = line.split()
-        rounds[int(size), kind, int(launch)].append((float(value), float(host)))
-us, host_us = collections.defaultdict(dict), collections.defaultdict(dict)
-for (size, kind, launch), values in rounds.items():
-    values = values[drop:] or values
-    us[size, kind][launch] = statistics.median(value for value, _ in values)
-    host_us[size, kind][launch] = statistics.median(host for _, host in values)
-print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} {'launches':>8} "
-      f"{'host us':>8}")
-for size in sorted({size for size, _ in us}):
-    first = us[size, kinds[0]]
-    for kind in kinds:
-        mine = us[size, kind]
-        ratios = sorted(first[i] / mine[i] for i in mine if i in first)
-        n, below, k = len(ratios), 0.0, 0
-        while k < n and (below := below + math.comb(n, k) / 2**n) <= 0.025:
-            k += 1
-        low, high = (ratios[k - 1], ratios[n - k]) if k > 0 else (float("nan"),) * 2
-        speed = statistics.median(first.values()) / statistics.median(mine.values())
-        print(f"{size:>10} {kind:>9} {statistics.median(mine.values()):>10.2f} {speed:>7.4f} "
-              f"{low:>8.4f}-{high:<8.4f} {n:>8} "
-              f"{statistics.median(host_us[size, kind].values()):>8.3f}")
-PYTHON
+python3 "$root/bench/gpu/launches_report.py" "$raw" "${DROP:-1}" "${kinds[@]}"
