@@ -255,6 +255,14 @@ static inline uint32_t att_segment_count(const _Atomic uint32_t *count, uint32_t
     return n < capacity ? n : capacity;
 }
 
+/* What stands in the entry is whole: it is in use, or was. A process that is killed between
+ * claiming and filling leaves an entry that never is. */
+static inline bool att_segment_is_filled(const _Atomic uint32_t *state)
+{
+    uint32_t now = atomic_load_explicit(state, memory_order_acquire);
+    return now == ATT_ENTRY_LIVE || now == ATT_ENTRY_RETIRED;
+}
+
 /* Who opens: decides the lock that is held until close. */
 typedef enum att_segment_role { ATT_SEGMENT_HOOK = 0, ATT_SEGMENT_AGENT = 1 } att_segment_role_t;
 

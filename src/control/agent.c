@@ -319,6 +319,15 @@ static double cpu_seconds(void)
            (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
 }
 
+static const att_segment_member_t *any_member(const att_segment_memory_t *memory)
+{
+    uint32_t count = att_segment_count(&memory->header.member_count, ATT_MEMBERS);
+    for (uint32_t i = 0; i < count; i++)
+        if (att_segment_is_filled(&memory->members[i].state))
+            return &memory->members[i];
+    return NULL;
+}
+
 static void report(struct att_agent *agent, const char *state, int last, uint64_t now_ns)
 {
     agent->last_report_ns = now_ns;
@@ -346,9 +355,10 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     att_peers_coverage(agent->peers, &coverage, &records);
     char device[ATT_DEVICE_TEXT] = "";
     uint32_t nccl_version = 0;
-    if (atomic_load(&agent->memory->header.member_count) > 0) {
-        nccl_version = agent->memory->members[0].nccl_version;
-        att_device_text(&agent->memory->members[0], device, sizeof device);
+    const att_segment_member_t *member = any_member(agent->memory);
+    if (member != NULL) {
+        nccl_version = member->nccl_version;
+        att_device_text(member, device, sizeof device);
     }
     double run_s = (double)(now_ns - agent->shared.started_ns) * 1e-9;
     att_run_totals_t totals = {.state = state,

@@ -119,7 +119,8 @@ static uint32_t channels_of_group(void *context, uint32_t group)
             most = seen;
     }
     for (uint32_t i = 0; i < att_node_task_count(node); i++)
-        if (memory->tasks[i].group == group && memory->tasks[i].incumbent.channels > most)
+        if (att_segment_is_filled(&memory->tasks[i].state) && memory->tasks[i].group == group &&
+            memory->tasks[i].incumbent.channels > most)
             most = memory->tasks[i].incumbent.channels;
     return most;
 }

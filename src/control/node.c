@@ -15,7 +15,7 @@ typedef struct cursor {
 struct att_node {
     att_segment_memory_t *memory;
     cursor_t members, tasks, lanes;
-    uint32_t groups;
+    uint32_t groups, task_count;
     uint32_t fullest;
     uint64_t unused;     /* records without a task or member */
     att_coverage_t gone; /* of processes whose entries were emptied */
@@ -97,8 +97,7 @@ static uint32_t next_entry(cursor_t *cursor, uint32_t from, uint32_t count,
     for (uint32_t i = from; i < count; i++) {
         const _Atomic uint32_t *state =
             (const _Atomic uint32_t *)((const char *)first_state + i * stride);
-        uint32_t now = atomic_load_explicit(state, memory_order_acquire);
-        if (!cursor->taken[i] && (now == ATT_ENTRY_LIVE || now == ATT_ENTRY_RETIRED)) {
+        if (!cursor->taken[i] && att_segment_is_filled(state)) {
             cursor->taken[i] = 1;
             while (cursor->done < count && cursor->taken[cursor->done])
                 cursor->done++;
@@ -124,8 +123,9 @@ int att_node_scan(struct att_node *node)
             node->largest = node->members_of[group].count;
     }
     i = 0;
-    while ((i = next_entry(&node->tasks, i, att_segment_count(&m->header.task_count, ATT_TASKS),
-                           &m->tasks[0].state, sizeof m->tasks[0])) != ATT_NONE)
+    node->task_count = att_segment_count(&m->header.task_count, ATT_TASKS);
+    while ((i = next_entry(&node->tasks, i, node->task_count, &m->tasks[0].state,
+                           sizeof m->tasks[0])) != ATT_NONE)
         added = 1;
     i = 0;
     while ((i = next_entry(&node->lanes, i, att_segment_count(&m->header.lane_count, ATT_LANES),
@@ -152,7 +152,7 @@ uint32_t att_node_ranks(const struct att_node *node)
 
 uint32_t att_node_task_count(const struct att_node *node)
 {
-    return node->tasks.done;
+    return node->task_count;
 }
 
 int att_node_has_task(const struct att_node *node, uint32_t task)
@@ -182,8 +182,7 @@ uint64_t att_node_drain(struct att_node *node, uint32_t limit, att_record_fn eac
         before = taken;
         for (uint32_t p = 0; p < count; p++) {
             /* A process that has ended may have left records. */
-            uint32_t state = atomic_load_explicit(&m->processes[p].state, memory_order_acquire);
-            if (state != ATT_ENTRY_LIVE && state != ATT_ENTRY_RETIRED)
+            if (!att_segment_is_filled(&m->processes[p].state))
                 continue;
             att_record_t record;
             for (uint32_t i = 0; i < TURN_RECORDS && att_ring_get(&m->rings[p], &record); i++) {

@@ -27,6 +27,8 @@ att_segment_memory_t *att_node_memory(const struct att_node *node);
 
 /* Look for new entries. Returns 1 when anything was added. */
 int att_node_scan(struct att_node *node);
+/* Entries of the tables, those included that are not filled: one whose process was killed while it
+ * filled it never will be (att_segment_is_filled). */
 uint32_t att_node_group_count(const struct att_node *node);
 uint32_t att_node_task_count(const struct att_node *node);
 /* A rank calls it: of two ranks that add the same task at once one retires its entry again, and no

@@ -83,12 +83,6 @@ int att_tracer_active(const struct att_tracer *t)
 /* --- what describes the records -----------------------------------------------------------------
  */
 
-static bool is_there(const _Atomic uint32_t *state)
-{
-    uint32_t now = atomic_load_explicit(state, memory_order_acquire);
-    return now == ATT_ENTRY_LIVE || now == ATT_ENTRY_RETIRED;
-}
-
 static void define(struct att_tracer *t, att_frame_type_t type, uint64_t key, const void *payload,
                    size_t bytes)
 {
@@ -100,7 +94,7 @@ static void define(struct att_tracer *t, att_frame_type_t type, uint64_t key, co
 static void describe_group(struct att_tracer *t, uint32_t index)
 {
     const att_segment_group_t *group = &att_node_memory(t->node)->groups[index];
-    if (index >= ATT_GROUPS || t->groups[index] || !is_there(&group->state))
+    if (index >= ATT_GROUPS || t->groups[index] || !att_segment_is_filled(&group->state))
         return;
     t->groups[index] = 1;
     att_stream_group_t out = {
@@ -111,7 +105,7 @@ static void describe_group(struct att_tracer *t, uint32_t index)
 static void describe_process(struct att_tracer *t, uint32_t index)
 {
     const att_segment_process_t *process = &att_node_memory(t->node)->processes[index];
-    if (index >= ATT_PROCESSES || t->processes[index] || !is_there(&process->state))
+    if (index >= ATT_PROCESSES || t->processes[index] || !att_segment_is_filled(&process->state))
         return;
     t->processes[index] = 1;
     att_stream_process_t out = {.index = index, .pid = process->pid};
@@ -122,7 +116,7 @@ static void describe_process(struct att_tracer *t, uint32_t index)
 static void describe_member(struct att_tracer *t, uint32_t index)
 {
     const att_segment_member_t *member = &att_node_memory(t->node)->members[index];
-    if (t->members[index] || !is_there(&member->state))
+    if (t->members[index] || !att_segment_is_filled(&member->state))
         return;
     describe_group(t, member->group);
     describe_process(t, member->process);
@@ -141,7 +135,7 @@ static void describe_member(struct att_tracer *t, uint32_t index)
 static void describe_task(struct att_tracer *t, uint32_t index)
 {
     const att_segment_task_t *task = &att_node_memory(t->node)->tasks[index];
-    if (t->tasks[index] || !is_there(&task->state))
+    if (t->tasks[index] || !att_segment_is_filled(&task->state))
         return;
     describe_group(t, task->group);
     t->tasks[index] = 1;
@@ -162,9 +156,9 @@ static void look_for_lists(struct att_tracer *t)
         const att_segment_task_t *task = &m->tasks[i];
         uint64_t home = atomic_load_explicit(&task->home, memory_order_acquire);
         const att_schedule_t *schedule = &task->schedule;
-        if (ATT_HOME_STATE(home) != ATT_HOME_COMMITTED || ATT_HOME_TXN(home) != schedule->txn ||
-            schedule->txn == t->listed[i] || schedule->count == 0 ||
-            schedule->count > ATT_STREAM_LIST_ENTRIES)
+        if (!att_segment_is_filled(&task->state) || ATT_HOME_STATE(home) != ATT_HOME_COMMITTED ||
+            ATT_HOME_TXN(home) != schedule->txn || schedule->txn == t->listed[i] ||
+            schedule->count == 0 || schedule->count > ATT_STREAM_LIST_ENTRIES)
             continue;
         t->listed[i] = schedule->txn;
         describe_task(t, i);

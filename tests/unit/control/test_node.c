@@ -278,6 +278,44 @@ static void an_entry_without_a_lane_is_no_task(void **state)
     assert_false(att_node_has_task(node, task));
 }
 
+/* A process was killed between claiming an entry of each table and filling it. */
+static void an_entry_that_is_never_filled_hides_none_behind_it(void **state)
+{
+    (void)state;
+    static const float costs[ATT_PAIR_COUNT];
+    att_segment_header_t *header = &memory->header;
+    atomic_store(&header->process_count, 1);
+    atomic_store(&header->group_count, 1);
+    atomic_store(&header->member_count, 1);
+    atomic_store(&header->task_count, 1);
+    atomic_store(&header->lane_count, 1);
+    uint32_t process = att_segment_add_process(memory, "job");
+    uint32_t group = att_segment_group(memory, 77, 1, 1);
+    uint32_t member = add_member(group, 0, 7, 100);
+    memory->members[member].process = process;
+    uint32_t task = att_segment_task(memory, group, 0, 4096, 1, costs);
+    att_segment_add_lane(memory, task, member);
+    assert_int_equal(process + group + member + task, 4);
+    assert_true(att_ring_put(&memory->rings[process], &(att_record_t){.task = task}));
+
+    assert_int_equal(att_node_scan(node), 1);
+    assert_int_equal(att_node_group_count(node), 2);
+    assert_int_equal(att_node_members(node, group)->count, 1);
+    assert_int_equal(att_node_task_count(node), 2);
+    assert_true(att_node_has_task(node, task));
+    assert_false(att_node_has_task(node, 0));
+    assert_int_equal(att_node_drain(node, ATT_RING, ignore_record, NULL), 1);
+    att_node_set_timing(node, 1);
+    assert_int_equal(atomic_load(&memory->processes[process].timing), 1);
+    assert_int_equal(att_node_scan(node), 0);
+
+    /* It was only slow. */
+    memory->tasks[0].group = group;
+    atomic_store(&memory->tasks[0].state, ATT_ENTRY_LIVE);
+    assert_int_equal(att_node_scan(node), 1);
+    assert_int_equal(att_node_scan(node), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +324,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_device_has_no_ceiling, setup, teardown),
         cmocka_unit_test_setup_teardown(foreign_indices_are_ignored, setup, teardown),
         cmocka_unit_test_setup_teardown(an_entry_without_a_lane_is_no_task, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_entry_that_is_never_filled_hides_none_behind_it, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(late_processes_get_the_timing_word, setup, teardown),
         cmocka_unit_test_setup_teardown(drains_rings_in_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(drains_what_a_process_left_behind, setup, teardown),
