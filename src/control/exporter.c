@@ -13,7 +13,7 @@
 
 #define SHARE 100u /* of the time that making the text took is left before it is made again */
 
-#define SLOTS (4 * ATT_TASKS)
+#define SLOTS_A_TASK 4
 
 enum { OWN, INSPECTOR, PAGES };
 _Static_assert(PAGES == ATT_METRICS_PAGES, "one page a file");
@@ -28,7 +28,8 @@ struct att_exporter {
     char host[64];
     uint64_t next_ns;
     att_metrics_task_t *tasks;
-    uint32_t slots[SLOTS]; /* where a task is in them, + 1 */
+    uint32_t *slots; /* SLOTS_A_TASK times capacity: where a task is in them, + 1 */
+    uint32_t capacity;
 };
 
 static const print_fn prints[PAGES] = {att_metrics_print, att_metrics_print_inspector};
@@ -81,6 +82,7 @@ void att_exporter_destroy(struct att_exporter *e)
         return;
     att_metrics_server_destroy(e->server);
     free(e->tasks);
+    free(e->slots);
     free(e);
 }
 
@@ -120,10 +122,29 @@ static int same_but_pairs(const att_metrics_task_t *a, const att_metrics_task_t 
            a->ranks == b->ranks && a->nodes == b->nodes;
 }
 
-static uint32_t slot_of(const att_metrics_task_t *t)
+static uint32_t slot_of(const att_metrics_task_t *t, uint32_t slots)
 {
     uint64_t key = (t->hash ^ (t->bytes * 31 + t->collective)) * 0x9e3779b97f4a7c15ull;
-    return (uint32_t)(key >> 32) % SLOTS;
+    return (uint32_t)(key >> 32) % slots;
+}
+
+static int make_room(struct att_exporter *e, uint32_t count)
+{
+    if (count <= e->capacity)
+        return ATT_OK;
+    att_metrics_task_t *tasks = malloc(count * sizeof *tasks);
+    uint32_t *slots = malloc((size_t)count * SLOTS_A_TASK * sizeof *slots);
+    if (tasks == NULL || slots == NULL) {
+        free(tasks);
+        free(slots);
+        return -ATT_ENOMEM;
+    }
+    free(e->tasks);
+    free(e->slots);
+    e->tasks = tasks;
+    e->slots = slots;
+    e->capacity = count;
+    return ATT_OK;
 }
 
 /* The tasks with their labels told apart: of communicators made and ended again with one hash the
@@ -131,16 +152,16 @@ static uint32_t slot_of(const att_metrics_task_t *t)
 static int take_tasks(struct att_exporter *e, const att_task_report_t *tasks, uint32_t count,
                       uint32_t *taken)
 {
-    if (count > ATT_TASKS) /* agent.c has no more */
-        count = ATT_TASKS;
-    if (e->tasks == NULL && (e->tasks = malloc(ATT_TASKS * sizeof *e->tasks)) == NULL)
-        return -ATT_ENOMEM;
-    memset(e->slots, 0, sizeof e->slots);
     *taken = 0;
+    if (make_room(e, count) != ATT_OK)
+        return -ATT_ENOMEM;
+    uint32_t slots = SLOTS_A_TASK * e->capacity;
+    if (slots > 0)
+        memset(e->slots, 0, slots * sizeof *e->slots);
     for (uint32_t i = 0; i < count; i++) {
         att_metrics_task_t task = task_of(&tasks[i]);
-        uint32_t slot = slot_of(&task), index = *taken;
-        for (; e->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
+        uint32_t slot = slot_of(&task, slots), index = *taken;
+        for (; e->slots[slot] != 0; slot = (slot + 1) % slots) {
             const att_metrics_task_t *other = &e->tasks[e->slots[slot] - 1];
             if (!same_but_pairs(other, &task))
                 continue;
@@ -158,9 +179,10 @@ static int take_tasks(struct att_exporter *e, const att_task_report_t *tasks, ui
     return ATT_OK;
 }
 
+static att_log_site_t no_memory;
+
 static void publish(struct att_exporter *e, int page, const att_metrics_t *metrics)
 {
-    static att_log_site_t site;
     char *text = NULL;
     size_t length = 0;
     int status = -ATT_ENOMEM;
@@ -177,7 +199,7 @@ static void publish(struct att_exporter *e, int page, const att_metrics_t *metri
     }
     free(text);
     if (status != ATT_OK)
-        att_log_limited(&site, ATT_LOG_ERROR, "no memory for the metrics");
+        att_log_limited(&no_memory, ATT_LOG_ERROR, "no memory for the metrics");
 }
 
 void att_exporter_report(struct att_exporter *e, const att_run_totals_t *t,
@@ -217,8 +239,10 @@ void att_exporter_report(struct att_exporter *e, const att_run_totals_t *t,
         .processes = c->processes,
     };
     memcpy(m.untimed, c->untimed, sizeof m.untimed);
-    if (take_tasks(e, tasks, count, &m.task_count) != ATT_OK)
-        return; /* the next report may have the memory */
+    if (take_tasks(e, tasks, count, &m.task_count) != ATT_OK) {
+        att_log_limited(&no_memory, ATT_LOG_ERROR, "no memory for the metrics of %u tasks", count);
+        return; /* the next report may have it */
+    }
     m.tasks = e->tasks;
     for (int page = 0; page < PAGES; page++)
         publish(e, page, &m);
