@@ -12,6 +12,7 @@
 #include "control/peers.h"
 #include "control/pinning.h"
 #include "control/quarantine.h"
+#include "control/rows.h"
 #include "control/run_folder.h"
 #include "control/task.h"
 #include "control/timeline.h"
@@ -61,6 +62,8 @@ struct att_agent {
     group_t groups[ATT_GROUPS];
     struct att_task *tasks[ATT_TASKS];
     uint32_t task_count;
+    att_task_report_t *rows; /* of the last report */
+    uint32_t row_capacity;
     uint64_t records, polls;
     uint64_t last_report_ns;
     att_pace_t pace;
@@ -328,30 +331,54 @@ static const att_segment_member_t *any_member(const att_segment_memory_t *memory
     return NULL;
 }
 
+/* How many rows there is room for: `count`, or fewer without memory. */
+static uint32_t room_for(struct att_agent *agent, uint32_t count)
+{
+    static att_log_site_t site;
+    if (count > agent->row_capacity) {
+        att_task_report_t *rows = realloc(agent->rows, count * sizeof *rows);
+        if (rows == NULL) {
+            att_log_limited(&site, ATT_LOG_ERROR, "no memory to report more than %u of %u tasks",
+                            agent->row_capacity, count);
+            return agent->row_capacity;
+        }
+        agent->rows = rows;
+        agent->row_capacity = count;
+    }
+    return count;
+}
+
 static void report(struct att_agent *agent, const char *state, int last, uint64_t now_ns)
 {
     agent->last_report_ns = now_ns;
-    static att_task_report_t rows[ATT_TASKS];
-    uint32_t count = 0;
+    const struct att_rows *others = att_peers_rows(agent->peers);
+    uint32_t other_count = others != NULL ? att_rows_count(others) : 0, count = 0;
+    uint32_t room = room_for(agent, agent->task_count + other_count);
     double lost_us = 0;
     att_coverage_t coverage;
     att_node_coverage(agent->node, &coverage);
     for (uint32_t i = 0; i < agent->task_count; i++) {
         if (agent->tasks[i] == NULL)
             continue;
-        att_task_report(agent->tasks[i], &rows[count]);
-        lost_us += rows[count++].lost_us;
+        att_task_report_t row;
+        att_task_report(agent->tasks[i], &row);
+        lost_us += row.lost_us;
+        if (count < room)
+            agent->rows[count++] = row;
         att_task_coverage(agent->tasks[i], &coverage);
     }
     agent->shared.lost_us = lost_us;
     att_peers_fates(agent->peers, &coverage);
-    att_peers_report(agent->peers, rows, count, &coverage, agent->records, last);
+    att_peers_report(agent->peers, agent->rows, count, &coverage, agent->records, last);
     if (agent->exporter == NULL)
         return;
     uint64_t records = agent->records;
-    uint32_t others = att_peers_rows(agent->peers, rows + count, ATT_TASKS - count);
-    for (uint32_t i = 0; i < others; i++)
-        lost_us += rows[count++].lost_us;
+    for (uint32_t i = 0; i < other_count; i++) {
+        const att_task_report_t *row = att_rows_get(others, i);
+        lost_us += row->lost_us;
+        if (count < room)
+            agent->rows[count++] = *row;
+    }
     att_peers_coverage(agent->peers, &coverage, &records);
     char device[ATT_DEVICE_TEXT] = "";
     uint32_t nccl_version = 0;
@@ -372,9 +399,9 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
                                .run_us = run_s * 1e6,
                                .coverage = coverage};
     static att_log_site_t site;
-    att_exporter_report(agent->exporter, &totals, rows, count, last);
+    att_exporter_report(agent->exporter, &totals, agent->rows, count, last);
     if (agent->folder != NULL &&
-        att_run_folder_tasks(agent->folder, &totals, rows, count) != ATT_OK)
+        att_run_folder_tasks(agent->folder, &totals, agent->rows, count) != ATT_OK)
         att_log_limited(&site, ATT_LOG_ERROR, "no memory for %s/tasks.json",
                         agent->config->run_dir);
 }
@@ -468,6 +495,7 @@ void att_agent_destroy(struct att_agent *agent)
         return;
     for (uint32_t i = 0; i < ATT_TASKS; i++)
         att_task_destroy(agent->tasks[i]);
+    free(agent->rows);
     att_timeline_destroy(agent->timeline);
     att_counting_destroy(agent->counting);
     att_peers_destroy(agent->peers);

@@ -5,17 +5,11 @@
 #include "control/messenger.h"
 #include "control/notes.h"
 #include "control/registry.h"
+#include "control/rows.h"
 #include "control/turn.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* A row of another agent. */
-typedef struct row {
-    uint32_t from;
-    att_task_report_t report; /* reason points into the row */
-    char reason[ATT_REASON_BYTES];
-} row_t;
 
 typedef struct other {
     att_coverage_t coverage;
@@ -34,8 +28,8 @@ struct att_peers {
     uint32_t sent;
     uint64_t unsent_records;
     const att_notes_t *notes;
-    row_t **rows;
-    uint32_t row_count, row_capacity;
+    struct att_rows *rows; /* on agent 0 */
+    uint32_t next_row;     /* elsewhere: the first to be sent to it */
     other_t *others;
     uint32_t other_count;
 };
@@ -45,7 +39,7 @@ struct att_peers {
 static bool is_full(void *context, uint32_t to)
 {
     const struct att_peers *p = context;
-    return att_messenger_unsent(p->messenger, to) >= UNSENT_MOST;
+    return att_messenger_unsent(p->messenger, to, UNSENT_MOST) >= UNSENT_MOST;
 }
 
 /* An agent that was stopped must not fill the memory of those that send to it. Switches cannot: the
@@ -109,6 +103,8 @@ int att_peers_create(struct att_messenger *messenger, att_task_shared_t *shared,
     p->other_count = p->self == 0 ? p->count : 1;
     p->others = calloc(p->other_count, sizeof *p->others);
     int status = p->others != NULL ? ATT_OK : -ATT_ENOMEM;
+    if (status == ATT_OK && p->self == 0)
+        status = att_rows_create(p->count, &p->rows);
     if (status == ATT_OK)
         status = att_registry_create(&registry_ops, p, p->count, &p->registry);
     if (status == ATT_OK && p->self == ATT_KEEPER)
@@ -130,9 +126,7 @@ void att_peers_destroy(struct att_peers *p)
     att_span_destroy(p->span);
     att_registry_destroy(p->registry);
     att_turn_keeper_destroy(p->keeper);
-    for (uint32_t i = 0; i < p->row_count; i++)
-        free(p->rows[i]);
-    free(p->rows);
+    att_rows_destroy(p->rows);
     free(p->others);
     free(p);
 }
@@ -144,39 +138,16 @@ struct att_span *att_peers_span(struct att_peers *p)
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-static row_t *find_row(struct att_peers *p, uint32_t from, const att_task_report_t *key)
-{
-    for (uint32_t i = 0; i < p->row_count; i++) {
-        const att_task_report_t *r = &p->rows[i]->report;
-        if (p->rows[i]->from == from && r->hash == key->hash && r->bytes == key->bytes &&
-            r->collective == key->collective && r->legal_pairs == key->legal_pairs &&
-            r->ranks == key->ranks)
-            return p->rows[i];
-    }
-    if (p->row_count == p->row_capacity) {
-        uint32_t capacity = p->row_capacity == 0 ? 64 : 2 * p->row_capacity;
-        row_t **rows = realloc(p->rows, capacity * sizeof *rows);
-        if (rows == NULL)
-            return NULL;
-        p->rows = rows;
-        p->row_capacity = capacity;
-    }
-    row_t *row = calloc(1, sizeof *row);
-    if (row != NULL)
-        p->rows[p->row_count++] = row;
-    return row;
-}
-
 static void on_report(struct att_peers *p, uint32_t from, const att_message_t *m)
 {
-    row_t *row = find_row(p, from, &m->body.report.row);
-    if (row == NULL)
+    static att_log_site_t site;
+    if (p->rows == NULL)
         return;
-    row->from = from;
-    row->report = m->body.report.row;
-    memcpy(row->reason, m->body.report.reason, sizeof row->reason);
-    row->reason[sizeof row->reason - 1] = '\0';
-    row->report.reason = row->reason;
+    int status = att_rows_put(p->rows, from, &m->body.report.row, m->body.report.reason);
+    if (status != ATT_OK)
+        att_log_limited(&site, ATT_LOG_ERROR, "a task of agent %u is missing in the reports: %s",
+                        from,
+                        status == -ATT_EFULL ? "there are too many" : att_status_name(status));
 }
 
 void att_peers_fates(const struct att_peers *p, att_coverage_t *coverage)
@@ -185,19 +156,28 @@ void att_peers_fates(const struct att_peers *p, att_coverage_t *coverage)
     coverage->unsent += p->unsent_records;
 }
 
+static void send_row(struct att_peers *p, const att_task_report_t *row)
+{
+    att_message_t m = {.type = ATT_MESSAGE_REPORT};
+    m.body.report.row = *row;
+    const char *reason = row->reason != NULL ? row->reason : "";
+    strncpy(m.body.report.reason, reason, sizeof m.body.report.reason - 1);
+    m.body.report.row.reason = NULL;
+    send_message(p, 0, &m);
+}
+
 void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32_t count,
                       const att_coverage_t *coverage, uint64_t records, int last)
 {
     if (p->self == 0)
         return;
-    for (uint32_t i = 0; i < count; i++) {
-        att_message_t m = {.type = ATT_MESSAGE_REPORT};
-        m.body.report.row = rows[i];
-        const char *reason = rows[i].reason != NULL ? rows[i].reason : "";
-        strncpy(m.body.report.reason, reason, sizeof m.body.report.reason - 1);
-        m.body.report.row.reason = NULL;
-        send_message(p, 0, &m);
-    }
+    /* What it does not take now comes first in the next report. */
+    uint32_t told = 0;
+    for (; told < count && !is_full(p, 0); told++, p->next_row++)
+        send_row(p, &rows[p->next_row % count]);
+    if (last && told < count)
+        att_log(ATT_LOG_WARN, "agent 0 takes no more: it does not know how %u of %u tasks ended",
+                count - told, count);
     att_message_t m = {.type = ATT_MESSAGE_COVERAGE};
     m.body.node.coverage = *coverage;
     m.body.node.records = records;
@@ -210,12 +190,9 @@ void att_peers_note(void *peers, const att_message_t *m)
     send_message(peers, 0, m);
 }
 
-uint32_t att_peers_rows(const struct att_peers *p, att_task_report_t *rows, uint32_t capacity)
+const struct att_rows *att_peers_rows(const struct att_peers *p)
 {
-    uint32_t count = 0;
-    for (; count < p->row_count && count < capacity; count++)
-        rows[count] = p->rows[count]->report;
-    return count;
+    return p->rows;
 }
 
 void att_peers_coverage(const struct att_peers *p, att_coverage_t *sum, uint64_t *records)

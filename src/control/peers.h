@@ -10,6 +10,7 @@
 
 struct att_messenger;
 struct att_peers;
+struct att_rows;
 
 typedef void (*att_peers_refuse_fn)(void *context, uint32_t group, const char *why);
 
@@ -29,8 +30,8 @@ void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, ui
                       const att_coverage_t *coverage, uint64_t records, int last);
 /* Send a note to agent 0 (control/notes.h); `peers` is a struct att_peers. */
 void att_peers_note(void *peers, const att_message_t *message);
-/* Agent 0: what the others sent. Rows stay valid until the next step. */
-uint32_t att_peers_rows(const struct att_peers *peers, att_task_report_t *rows, uint32_t capacity);
+/* Agent 0: what the others sent. Rows are as they were until the next step. NULL elsewhere. */
+const struct att_rows *att_peers_rows(const struct att_peers *peers);
 void att_peers_coverage(const struct att_peers *peers, att_coverage_t *sum, uint64_t *records);
 /* Agent 0: every other agent has sent its last report. */
 int att_peers_all_gone(const struct att_peers *peers);

@@ -1,0 +1,193 @@
+/* What agents report to agent 0: every task, however many there are and however slowly it takes
+ * them. The messenger is the test's own. */
+#include "control/message.h"
+#include "control/messenger.h"
+#include "control/peers.h"
+#include "control/rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { AGENTS = 4, WINDOW = 256 };
+
+typedef struct mail {
+    struct mail *next;
+    uint32_t from, size;
+    unsigned char bytes[];
+} mail_t;
+
+struct att_messenger {
+    uint32_t self, unsent; /* to agent 0 */
+    uint32_t most_unsent;
+    bool stopped; /* agent 0 takes nothing */
+};
+
+static struct att_messenger messengers[AGENTS];
+static struct att_peers *peers[AGENTS];
+static mail_t *inbox, **inbox_end = &inbox; /* of agent 0 */
+
+uint32_t att_messenger_self(const struct att_messenger *t)
+{
+    return t->self;
+}
+
+uint32_t att_messenger_count(const struct att_messenger *t)
+{
+    (void)t;
+    return AGENTS;
+}
+
+uint32_t att_messenger_unsent(struct att_messenger *t, uint32_t to, uint32_t most)
+{
+    (void)most;
+    return to == 0 ? t->unsent : 0;
+}
+
+int att_messenger_send(struct att_messenger *t, uint32_t to, const void *bytes, uint32_t size)
+{
+    if (to != 0)
+        return ATT_OK;
+    mail_t *mail = malloc(sizeof *mail + size);
+    assert_non_null(mail);
+    mail->next = NULL;
+    mail->from = t->self;
+    mail->size = size;
+    memcpy(mail->bytes, bytes, size);
+    *inbox_end = mail;
+    inbox_end = &mail->next;
+    t->unsent++;
+    if (t->unsent > t->most_unsent)
+        t->most_unsent = t->unsent;
+    return ATT_OK;
+}
+
+uint32_t att_messenger_poll(struct att_messenger *t, att_message_fn each, void *context)
+{
+    uint32_t count = 0;
+    while (t->self == 0 && inbox != NULL) {
+        mail_t *mail = inbox;
+        inbox = mail->next;
+        each(context, mail->from, mail->bytes, mail->size);
+        free(mail);
+        count++;
+    }
+    if (inbox == NULL)
+        inbox_end = &inbox;
+    if (!t->stopped)
+        t->unsent = 0;
+    return count;
+}
+
+static att_segment_memory_t *memory;
+static struct att_node *node;
+static att_task_shared_t shared;
+
+static void refuse(void *context, uint32_t group, const char *why)
+{
+    (void)context;
+    (void)group;
+    (void)why;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memory = aligned_alloc(64, (sizeof *memory + 63) / 64 * 64);
+    if (memory == NULL)
+        return 1;
+    memset(memory, 0, offsetof(att_segment_memory_t, rings));
+    if (att_node_create(memory, &node) != ATT_OK)
+        return 1;
+    shared = (att_task_shared_t){.node = node};
+    for (uint32_t i = 0; i < AGENTS; i++) {
+        messengers[i] = (struct att_messenger){.self = i};
+        if (att_peers_create(&messengers[i], &shared, refuse, NULL, &peers[i]) != ATT_OK)
+            return 1;
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    int busy;
+    att_peers_step(peers[0], 0, &busy);
+    for (uint32_t i = 0; i < AGENTS; i++)
+        att_peers_destroy(peers[i]);
+    att_node_destroy(node);
+    free(memory);
+    return 0;
+}
+
+static att_task_report_t reports[2 * ATT_TASKS];
+
+static void step_all(void)
+{
+    int busy;
+    for (uint32_t i = 0; i < AGENTS; i++)
+        att_peers_step(peers[i], 0, &busy);
+}
+
+static void report(uint32_t agent, uint32_t count, uint64_t calls, int last)
+{
+    att_coverage_t coverage = {0};
+    for (uint32_t i = 0; i < count; i++)
+        reports[i] =
+            (att_task_report_t){.hash = i, .bytes = 4096, .calls_seen = calls, .reason = "why"};
+    att_peers_report(peers[agent], reports, count, &coverage, 0, last);
+}
+
+static void every_task_of_every_agent_arrives(void **state)
+{
+    (void)state;
+    /* As many rounds as the queue of one agent needs. */
+    for (uint32_t round = 0; round < ATT_TASKS / WINDOW; round++) {
+        for (uint32_t agent = 1; agent < AGENTS; agent++)
+            report(agent, ATT_TASKS, round, 0);
+        step_all();
+    }
+    const struct att_rows *rows = att_peers_rows(peers[0]);
+    assert_int_equal(att_rows_count(rows), (AGENTS - 1) * ATT_TASKS);
+    for (uint32_t i = 0; i < att_rows_count(rows); i++)
+        assert_string_equal(att_rows_get(rows, i)->reason, "why");
+    assert_null(att_peers_rows(peers[1]));
+}
+
+static void a_queue_that_is_full_grows_no_more(void **state)
+{
+    (void)state;
+    messengers[1].stopped = true;
+    for (uint32_t round = 0; round < 20; round++) {
+        report(1, 1000, round, round == 19);
+        int busy;
+        att_peers_step(peers[1], 0, &busy);
+    }
+    /* And the word that there will be no more. */
+    assert_true(messengers[1].most_unsent <= WINDOW + 1);
+    assert_false(att_peers_all_gone(peers[0]));
+}
+
+static void an_agent_that_floods_is_bounded(void **state)
+{
+    (void)state;
+    for (uint32_t round = 0; round < 2 * ATT_TASKS / WINDOW; round++) {
+        report(1, 2 * ATT_TASKS, round, 0);
+        step_all();
+    }
+    report(2, 5, 0, 0);
+    step_all();
+    assert_int_equal(att_rows_count(att_peers_rows(peers[0])), ATT_TASKS + 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_task_of_every_agent_arrives, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_queue_that_is_full_grows_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_agent_that_floods_is_bounded, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
