@@ -147,8 +147,10 @@ int att_agent_create(const att_config_t *config, struct att_strategy_host *host,
     }
     agent->span = att_peers_span(agent->peers);
     agent->notes = (att_notes_t){.folder = agent->folder, .context = agent->peers};
-    if (agent->folder == NULL && config->run_dir[0] != '\0')
+    if (agent->folder == NULL && config->run_dir[0] != '\0') {
         agent->notes.send = att_peers_note;
+        agent->notes.is_full = att_peers_notes_full;
+    }
     *out = agent;
     return ATT_OK;
 }

@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+bool att_notes_full(const att_notes_t *notes)
+{
+    return notes != NULL && notes->folder == NULL && notes->is_full != NULL &&
+           notes->is_full(notes->context);
+}
+
 void att_notes_list(const att_notes_t *notes, uint32_t index, const att_identity_t *task,
                     const att_schedule_t *schedule)
 {

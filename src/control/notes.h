@@ -16,8 +16,13 @@ typedef struct att_notes {
     struct att_run_folder *folder; /* agent 0's; NULL: sent */
     /* To agent 0; NULL: no folder was asked for. */
     void (*send)(void *context, const att_message_t *message);
+    bool (*is_full)(void *context); /* agent 0 takes no more for now; may be NULL */
     void *context;
 } att_notes_t;
+
+/* A list of trials must wait: agent 0, slow or stopped, would not know of it. What is noted of
+ * lists that have begun is always sent: at most one list a task. */
+bool att_notes_full(const att_notes_t *notes);
 
 /* `index` is the task's on this agent. All do nothing when notes is NULL. */
 void att_notes_list(const att_notes_t *notes, uint32_t index, const att_identity_t *task,

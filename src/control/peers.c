@@ -43,7 +43,8 @@ static bool is_full(void *context, uint32_t to)
 }
 
 /* An agent that was stopped must not fill the memory of those that send to it. Switches cannot: the
- * next one begins when the last one is recorded. */
+ * next one begins when the last one is recorded, and when agent 0 can be told of it
+ * (att_peers_notes_full). */
 static bool can_be_spared(const att_message_t *m)
 {
     return m->type == ATT_MESSAGE_PARTS || m->type == ATT_MESSAGE_REPORT ||
@@ -53,10 +54,13 @@ static bool can_be_spared(const att_message_t *m)
 static void send_message(void *context, uint32_t to, const att_message_t *m)
 {
     struct att_peers *p = context;
-    static att_log_site_t site;
+    static att_log_site_t site, trial;
     uint32_t bytes = att_message_bytes(m);
     if (can_be_spared(m) && is_full(p, to)) {
         p->unsent_records += att_message_records(m);
+        if (m->type == ATT_MESSAGE_TRIAL)
+            att_log_limited(&trial, ATT_LOG_WARN,
+                            "agent %u takes no more: a trial is missing in trials.jsonl", to);
         return;
     }
     p->sent++;
@@ -188,6 +192,11 @@ void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32
 void att_peers_note(void *peers, const att_message_t *m)
 {
     send_message(peers, 0, m);
+}
+
+bool att_peers_notes_full(void *peers)
+{
+    return is_full(peers, 0);
 }
 
 const struct att_rows *att_peers_rows(const struct att_peers *p)

@@ -28,8 +28,10 @@ void att_peers_fates(const struct att_peers *peers, att_coverage_t *coverage);
 /* Others than agent 0: send rows and coverage to it. `last`: nothing more will come. */
 void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, uint32_t count,
                       const att_coverage_t *coverage, uint64_t records, int last);
-/* Send a note to agent 0 (control/notes.h); `peers` is a struct att_peers. */
+/* Send a note to agent 0 (control/notes.h), and whether lists must wait for it to take them;
+ * `peers` is a struct att_peers. */
 void att_peers_note(void *peers, const att_message_t *message);
+bool att_peers_notes_full(void *peers);
 /* Agent 0: what the others sent. Rows are as they were until the next step. NULL elsewhere. */
 const struct att_rows *att_peers_rows(const struct att_peers *peers);
 void att_peers_coverage(const struct att_peers *peers, att_coverage_t *sum, uint64_t *records);

@@ -463,7 +463,7 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
         t->quiet = 0;
         release_turn(t);
     }
-    if (!may_take_turn(t, now_ns))
+    if ((t->plan.count > 0 && att_notes_full(t->shared->notes)) || !may_take_turn(t, now_ns))
         return 0;
     t->plan_waiting = 0;
     take_turn(t, now_ns);

@@ -170,6 +170,22 @@ static void a_queue_that_is_full_grows_no_more(void **state)
     assert_false(att_peers_all_gone(peers[0]));
 }
 
+static void lists_wait_for_an_agent_that_takes_none(void **state)
+{
+    (void)state;
+    att_message_t list = {.type = ATT_MESSAGE_LIST}, trial = {.type = ATT_MESSAGE_TRIAL};
+    messengers[1].stopped = true;
+    uint32_t begun = 0;
+    for (; begun < 10 * WINDOW && !att_peers_notes_full(peers[1]); begun++)
+        att_peers_note(peers[1], &list);
+    assert_int_equal(begun, WINDOW);
+    att_peers_note(peers[1], &trial);
+    assert_int_equal(messengers[1].most_unsent, WINDOW);
+    messengers[1].stopped = false;
+    step_all();
+    assert_false(att_peers_notes_full(peers[1]));
+}
+
 static void an_agent_that_floods_is_bounded(void **state)
 {
     (void)state;
@@ -187,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_task_of_every_agent_arrives, setup, teardown),
         cmocka_unit_test_setup_teardown(a_queue_that_is_full_grows_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(lists_wait_for_an_agent_that_takes_none, setup, teardown),
         cmocka_unit_test_setup_teardown(an_agent_that_floods_is_bounded, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
