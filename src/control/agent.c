@@ -32,6 +32,7 @@
 #define WATCH_SPANNING_NS                                                                          \
     100000000ull                   /* the same for groups over nodes, whose windows begin apart */
 #define FAREWELL_NS 500000000ull   /* for the others' last reports; mpirun kills after a second */
+#define TELLING_NS  400000000ull   /* for one's own, elsewhere than on agent 0 */
 #define ALONE_NS    10000000000ull /* a group with missing ranks is reported after this time */
 
 typedef struct group {
@@ -350,6 +351,16 @@ static uint32_t room_for(struct att_agent *agent, uint32_t count)
     return count;
 }
 
+static void step_until(struct att_agent *agent, int (*over)(const struct att_peers *peers),
+                       uint64_t patience_ns)
+{
+    uint64_t until_ns = att_clock_ns() + patience_ns;
+    int busy;
+    while (!over(agent->peers) && att_clock_ns() < until_ns)
+        if (att_peers_step(agent->peers, att_clock_ns(), &busy) == 0)
+            att_clock_sleep_ns(1000000);
+}
+
 static void report(struct att_agent *agent, const char *state, int last, uint64_t now_ns)
 {
     agent->last_report_ns = now_ns;
@@ -371,7 +382,10 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     }
     agent->shared.lost_us = lost_us;
     att_peers_fates(agent->peers, &coverage);
-    att_peers_report(agent->peers, agent->rows, count, &coverage, agent->records, last);
+    att_peers_report(agent->peers, agent->rows, count);
+    if (last)
+        step_until(agent, att_peers_told, TELLING_NS);
+    att_peers_account(agent->peers, &coverage, agent->records, last);
     if (agent->exporter == NULL)
         return;
     uint64_t records = agent->records;
@@ -469,24 +483,15 @@ uint64_t att_agent_round(struct att_agent *agent)
     return sleep_ns < patience_ns ? sleep_ns : patience_ns;
 }
 
-/* The others' last reports: they were told to end when we were. */
-static void await_others(struct att_agent *agent)
-{
-    uint64_t until_ns = att_clock_ns() + FAREWELL_NS;
-    int busy;
-    while (!att_peers_all_gone(agent->peers) && att_clock_ns() < until_ns)
-        if (att_peers_step(agent->peers, att_clock_ns(), &busy) == 0)
-            att_clock_sleep_ns(1000000);
-}
-
 void att_agent_finish(struct att_agent *agent)
 {
     uint64_t now_ns = att_clock_ns();
     att_node_drain(agent->node, ATT_RING, take_record, agent);
     att_node_set_timing(agent->node, 0);
     atomic_store(&agent->memory->header.agent_tuning, 0);
+    /* The others' last reports: they were told to end when we were. */
     if (agent->folder != NULL)
-        await_others(agent);
+        step_until(agent, att_peers_all_gone, FAREWELL_NS);
     report(agent, "finished", 1, now_ns);
     att_writer_flush(agent->writer);
 }

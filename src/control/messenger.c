@@ -1,7 +1,6 @@
 #include "control/messenger.h"
 
 #include <mpi.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,6 @@ struct att_messenger {
     outgoing_t *sending;          /* in flight */
     outgoing_t *loop, **loop_end; /* to oneself, in order */
     uint32_t *unsent;             /* to each agent */
-    bool stuck;                   /* nothing was sent when it was looked at last */
     MPI_Request receive;
     unsigned char incoming[ATT_MESSAGE_BYTES];
 };
@@ -87,31 +85,9 @@ uint32_t att_messenger_count(const struct att_messenger *t)
     return t != NULL ? (uint32_t)t->count : 1;
 }
 
-static void take_sent(struct att_messenger *t)
+uint32_t att_messenger_unsent(const struct att_messenger *t, uint32_t to)
 {
-    t->stuck = true;
-    for (outgoing_t **link = &t->sending; *link != NULL;) {
-        outgoing_t *o = *link;
-        int finished = 0;
-        MPI_Test(&o->request, &finished, MPI_STATUS_IGNORE);
-        if (!finished) {
-            link = &o->next;
-            continue;
-        }
-        *link = o->next;
-        t->unsent[o->to]--;
-        t->stuck = false;
-        free(o);
-    }
-}
-
-uint32_t att_messenger_unsent(struct att_messenger *t, uint32_t to, uint32_t most)
-{
-    if (to >= (uint32_t)t->count)
-        return 0;
-    if (t->unsent[to] >= most && !t->stuck) /* once a poll where an agent takes nothing */
-        take_sent(t);
-    return t->unsent[to];
+    return to < (uint32_t)t->count ? t->unsent[to] : 0;
 }
 
 int att_messenger_send(struct att_messenger *t, uint32_t to, const void *bytes, uint32_t size)
@@ -155,8 +131,18 @@ uint32_t att_messenger_poll(struct att_messenger *t, att_message_fn each, void *
     }
     if (t->count == 1)
         return delivered;
-    take_sent(t);
-    t->stuck = false;
+    for (outgoing_t **link = &t->sending; *link != NULL;) {
+        outgoing_t *o = *link;
+        int finished = 0;
+        MPI_Test(&o->request, &finished, MPI_STATUS_IGNORE);
+        if (!finished) {
+            link = &o->next;
+            continue;
+        }
+        *link = o->next;
+        t->unsent[o->to]--;
+        free(o);
+    }
     for (;;) {
         int arrived = 0, size = 0;
         MPI_Status status;

@@ -26,8 +26,7 @@ int att_messenger_send(struct att_messenger *messenger, uint32_t to, const void 
                        uint32_t size);
 /* Deliver what has arrived; returns the number of messages. */
 uint32_t att_messenger_poll(struct att_messenger *messenger, att_message_fn each, void *context);
-/* Messages to that agent that MPI has not finished to send: it does not look, or was stopped. Of
- * fewer than `most` some may be sent already. */
-uint32_t att_messenger_unsent(struct att_messenger *messenger, uint32_t to, uint32_t most);
+/* Messages to that agent that MPI has not finished to send: it does not look, or was stopped. */
+uint32_t att_messenger_unsent(const struct att_messenger *messenger, uint32_t to);
 
 #endif

@@ -29,7 +29,10 @@ struct att_peers {
     uint64_t unsent_records;
     const att_notes_t *notes;
     struct att_rows *rows; /* on agent 0 */
-    uint32_t next_row;     /* elsewhere: the first to be sent to it */
+    /* Elsewhere: the caller's, for agent 0. What it does not take until the next report comes first
+     * then. */
+    const att_task_report_t *told;
+    uint32_t told_count, left, next;
     other_t *others;
     uint32_t other_count;
 };
@@ -39,7 +42,7 @@ struct att_peers {
 static bool is_full(void *context, uint32_t to)
 {
     const struct att_peers *p = context;
-    return att_messenger_unsent(p->messenger, to, UNSENT_MOST) >= UNSENT_MOST;
+    return att_messenger_unsent(p->messenger, to) >= UNSENT_MOST;
 }
 
 /* An agent that was stopped must not fill the memory of those that send to it. Switches cannot: the
@@ -170,18 +173,34 @@ static void send_row(struct att_peers *p, const att_task_report_t *row)
     send_message(p, 0, &m);
 }
 
-void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32_t count,
-                      const att_coverage_t *coverage, uint64_t records, int last)
+static void tell_rows(struct att_peers *p)
+{
+    for (; p->left > 0 && !is_full(p, 0); p->left--, p->next++)
+        send_row(p, &p->told[p->next % p->told_count]);
+}
+
+void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32_t count)
 {
     if (p->self == 0)
         return;
-    /* What it does not take now comes first in the next report. */
-    uint32_t told = 0;
-    for (; told < count && !is_full(p, 0); told++, p->next_row++)
-        send_row(p, &rows[p->next_row % count]);
-    if (last && told < count)
+    p->told = rows;
+    p->told_count = p->left = count;
+    tell_rows(p);
+}
+
+int att_peers_told(const struct att_peers *p)
+{
+    return p->left == 0;
+}
+
+void att_peers_account(struct att_peers *p, const att_coverage_t *coverage, uint64_t records,
+                       int last)
+{
+    if (p->self == 0)
+        return;
+    if (last && p->left > 0)
         att_log(ATT_LOG_WARN, "agent 0 takes no more: it does not know how %u of %u tasks ended",
-                count - told, count);
+                p->left, p->told_count);
     att_message_t m = {.type = ATT_MESSAGE_COVERAGE};
     m.body.node.coverage = *coverage;
     m.body.node.records = records;
@@ -272,6 +291,7 @@ uint32_t att_peers_step(struct att_peers *p, uint64_t now_ns, int *busy)
         return 0;
     *busy = att_span_step(p->span, now_ns);
     uint32_t received = att_messenger_poll(p->messenger, on_message, p);
+    tell_rows(p);
     uint32_t sent = p->sent;
     p->sent = 0;
     return received + sent;

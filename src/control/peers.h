@@ -25,9 +25,14 @@ uint32_t att_peers_step(struct att_peers *peers, uint64_t now_ns, int *busy);
 
 /* Adds what became of the records of groups over several nodes at this agent. */
 void att_peers_fates(const struct att_peers *peers, att_coverage_t *coverage);
-/* Others than agent 0: send rows and coverage to it. `last`: nothing more will come. */
-void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, uint32_t count,
-                      const att_coverage_t *coverage, uint64_t records, int last);
+/* Others than agent 0: send rows to it, some now and the rest in the next steps, as it takes them.
+ * They stay the caller's, as they are until the next report. */
+void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, uint32_t count);
+/* All rows were sent. */
+int att_peers_told(const struct att_peers *peers);
+/* The same: send coverage. `last`: nothing more will come. */
+void att_peers_account(struct att_peers *peers, const att_coverage_t *coverage, uint64_t records,
+                       int last);
 /* Send a note to agent 0 (control/notes.h), and whether lists must wait for it to take them;
  * `peers` is a struct att_peers. */
 void att_peers_note(void *peers, const att_message_t *message);

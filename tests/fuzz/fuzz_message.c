@@ -31,7 +31,7 @@ uint32_t att_messenger_count(const struct att_messenger *t)
 {
     return AGENTS;
 }
-uint32_t att_messenger_unsent(struct att_messenger *t, uint32_t to, uint32_t most)
+uint32_t att_messenger_unsent(const struct att_messenger *t, uint32_t to)
 {
     return 0;
 }

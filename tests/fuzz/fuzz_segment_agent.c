@@ -37,11 +37,10 @@ uint32_t att_messenger_count(const struct att_messenger *t)
 {
     return t->count;
 }
-uint32_t att_messenger_unsent(struct att_messenger *t, uint32_t to, uint32_t most)
+uint32_t att_messenger_unsent(const struct att_messenger *t, uint32_t to)
 {
     (void)t;
     (void)to;
-    (void)most;
     return 0;
 }
 int att_messenger_send(struct att_messenger *t, uint32_t to, const void *bytes, uint32_t size)

@@ -184,6 +184,23 @@ many_switches=random:trials=60
     wait $first
 }
 
+@test "more tasks than one segment holds, over three agents: all are in the run folder" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    export ATTUNE_RUN_ID=many RANKS_SIZES=700 RANKS_NODE
+    start_agents 3 --run-dir "$CASE_DIR/run" --observe
+    for RANKS_NODE in 0 1 2; do
+        run hooked ranks 2 1 2100 2800 300
+        expect_status 0
+    done
+    sleep 1.2
+    stop_agents
+    [ "$(grep -c '"collective"' run/tasks.json)" -eq 2100 ] || fail "$(grep -c '"collective"' run/tasks.json) tasks"
+    [ "$(grep -c '^attune_task_calls_total' run/metrics.prom)" -eq 2100 ] ||
+        fail "$(grep -c '^attune_task_calls_total' run/metrics.prom) tasks in the metrics"
+    run attune top --once run
+    expect_output '2100 tasks'
+}
+
 # bench_agent exits well only when every call and record has exactly one fate (its sums), without an idle minute.
 records() {
     command -v mpirun >/dev/null || skip "mpirun is not installed"

@@ -6,7 +6,8 @@
  *
  * With RANKS_TARGET=<rank>:<file> in the environment the process id of that rank is in the file
  * before any rank begins (ATTUNE_FAULT_TARGET, base/step.h). With RANKS_ONCE a call of half the
- * size comes first, as what a job exchanges while it starts.
+ * size comes first, as what a job exchanges while it starts. With RANKS_SIZES=<n> the calls are of
+ * 1 to n elements in turn: so many tasks. With RANKS_NODE=<k> the nodes are nk and up.
  */
 #include "base/clock.h"
 #include "fabric/nccl_abi.h"
@@ -21,6 +22,12 @@
 static long pause_us;
 static int busy;
 
+static long number(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value != NULL ? strtol(value, NULL, 10) : 0;
+}
+
 static void pass_time(void)
 {
     uint64_t until = att_clock_ns() + (uint64_t)pause_us * 1000;
@@ -33,7 +40,7 @@ static void pass_time(void)
 static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, ncclUniqueId id)
 {
     char node[16];
-    snprintf(node, sizeof node, "n%d", rank * nodes / ranks);
+    snprintf(node, sizeof node, "n%ld", number("RANKS_NODE") + rank * nodes / ranks);
     setenv("ATTUNE_NODE", node, 1);
     ncclComm_t comm;
     float *send = malloc(count * sizeof *send), *receive = malloc(count * sizeof *receive);
@@ -45,11 +52,13 @@ static int rank_main(int rank, int ranks, int nodes, long calls, size_t count, n
     if (getenv("RANKS_ONCE") != NULL &&
         ncclAllReduce(send, receive, count / 2, ncclFloat32, ncclSum, comm, NULL) != ncclSuccess)
         return 2;
+    long sizes = number("RANKS_SIZES");
     for (long c = 0; c < calls; c++) {
-        if (ncclAllReduce(send, receive, count, ncclFloat32, ncclSum, comm, NULL) != ncclSuccess)
+        size_t size = sizes > 0 ? (size_t)(c % sizes) + 1 : count;
+        if (ncclAllReduce(send, receive, size, ncclFloat32, ncclSum, comm, NULL) != ncclSuccess)
             return 2;
         pass_time();
-        wrong |= receive[c % (long)count] != (float)(ranks * (ranks + 1) / 2);
+        wrong |= receive[(size_t)c % size] != (float)(ranks * (ranks + 1) / 2);
     }
     ncclCommDestroy(comm);
     free(send);

@@ -40,9 +40,8 @@ uint32_t att_messenger_count(const struct att_messenger *t)
     return AGENTS;
 }
 
-uint32_t att_messenger_unsent(struct att_messenger *t, uint32_t to, uint32_t most)
+uint32_t att_messenger_unsent(const struct att_messenger *t, uint32_t to)
 {
-    (void)most;
     return to == 0 ? t->unsent : 0;
 }
 
@@ -122,7 +121,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static att_task_report_t reports[2 * ATT_TASKS];
+static att_task_report_t rows_of[AGENTS][2 * ATT_TASKS];
 
 static void step_all(void)
 {
@@ -134,26 +133,47 @@ static void step_all(void)
 static void report(uint32_t agent, uint32_t count, uint64_t calls, int last)
 {
     att_coverage_t coverage = {0};
+    att_task_report_t *reports = rows_of[agent];
     for (uint32_t i = 0; i < count; i++)
         reports[i] =
             (att_task_report_t){.hash = i, .bytes = 4096, .calls_seen = calls, .reason = "why"};
-    att_peers_report(peers[agent], reports, count, &coverage, 0, last);
+    att_peers_report(peers[agent], reports, count);
+    att_peers_account(peers[agent], &coverage, 0, last);
 }
 
 static void every_task_of_every_agent_arrives(void **state)
 {
     (void)state;
-    /* As many rounds as the queue of one agent needs. */
-    for (uint32_t round = 0; round < ATT_TASKS / WINDOW; round++) {
+    for (uint32_t calls = 1; calls < 3; calls++) {
         for (uint32_t agent = 1; agent < AGENTS; agent++)
-            report(agent, ATT_TASKS, round, 0);
-        step_all();
+            report(agent, ATT_TASKS, calls, 0);
+        assert_false(att_peers_told(peers[1]));
+        for (uint32_t round = 0; round < ATT_TASKS / WINDOW + 2; round++)
+            step_all();
+        assert_true(att_peers_told(peers[1]));
+        const struct att_rows *rows = att_peers_rows(peers[0]);
+        assert_int_equal(att_rows_count(rows), (AGENTS - 1) * ATT_TASKS);
+        for (uint32_t i = 0; i < att_rows_count(rows); i++) {
+            assert_string_equal(att_rows_get(rows, i)->reason, "why");
+            assert_int_equal(att_rows_get(rows, i)->calls_seen, calls);
+        }
     }
-    const struct att_rows *rows = att_peers_rows(peers[0]);
-    assert_int_equal(att_rows_count(rows), (AGENTS - 1) * ATT_TASKS);
-    for (uint32_t i = 0; i < att_rows_count(rows); i++)
-        assert_string_equal(att_rows_get(rows, i)->reason, "why");
     assert_null(att_peers_rows(peers[1]));
+}
+
+static void an_agent_0_that_is_slow_hears_of_all_in_the_end(void **state)
+{
+    (void)state;
+    /* It takes one queue a report. */
+    for (uint32_t round = 0; round < ATT_TASKS / WINDOW + 1; round++) {
+        messengers[1].stopped = false;
+        step_all();
+        messengers[1].stopped = true;
+        report(1, ATT_TASKS, round, 0);
+    }
+    messengers[1].stopped = false;
+    step_all();
+    assert_int_equal(att_rows_count(att_peers_rows(peers[0])), ATT_TASKS);
 }
 
 static void a_queue_that_is_full_grows_no_more(void **state)
@@ -193,6 +213,8 @@ static void an_agent_that_floods_is_bounded(void **state)
         report(1, 2 * ATT_TASKS, round, 0);
         step_all();
     }
+    for (uint32_t round = 0; round < 2 * ATT_TASKS / WINDOW + 2; round++)
+        step_all();
     report(2, 5, 0, 0);
     step_all();
     assert_int_equal(att_rows_count(att_peers_rows(peers[0])), ATT_TASKS + 5);
@@ -202,6 +224,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_task_of_every_agent_arrives, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_agent_0_that_is_slow_hears_of_all_in_the_end, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_queue_that_is_full_grows_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_wait_for_an_agent_that_takes_none, setup, teardown),
         cmocka_unit_test_setup_teardown(an_agent_that_floods_is_bounded, setup, teardown),
