@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "cli/json_file.h"
+#include "cli/tasks_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 
 #define PATIENCE_NS 5000000000ull
 #define TICK_NS     100000000u
-#define FILE_MAX    ((size_t)64 << 20)
 
 static void print_help(const char *verb)
 {
@@ -78,7 +78,7 @@ static json_t *read_tasks(const char *run, bool *finished)
     json_t *root = NULL;
     att_error_t error = {""};
     snprintf(path, sizeof path, "%s/tasks.json", run);
-    if (att_json_read(path, FILE_MAX, &root, &error) != ATT_OK) {
+    if (att_json_read(path, ATT_TASKS_FILE_MAX, &root, &error) != ATT_OK) {
         att_log(ATT_LOG_ERROR, "%s", error.text);
         return NULL;
     }

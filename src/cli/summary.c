@@ -4,6 +4,7 @@
 #include "base/bandwidth.h"
 #include "cli/json_file.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void att_summary_init(att_summary_t *summary, const char *name, const char *asked_fabric,
@@ -106,25 +107,47 @@ static void gbs_text(double gbs, char *text, size_t size)
         snprintf(text, size, "-");
 }
 
-/* True when the file has this task (collective, bytes) for more than one group. */
-static bool needs_group(const att_tasks_t *tasks, const att_task_row_t *row)
+static int compare_tasks(const att_task_row_t *a, const att_task_row_t *b)
 {
-    for (size_t i = 0; i < tasks->count; i++) {
-        const att_task_row_t *other = &tasks->rows[i];
-        if (other != row && other->collective == row->collective && other->bytes == row->bytes)
-            return true;
-    }
-    return false;
+    if (a->collective != b->collective)
+        return a->collective < b->collective ? -1 : 1;
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-static void fill_line(const att_tasks_t *tasks, const att_task_row_t *row, line_t *line)
+static int by_task(const void *left, const void *right)
+{
+    return compare_tasks(*(const att_task_row_t *const *)left,
+                         *(const att_task_row_t *const *)right);
+}
+
+/* For each row whether its task (collective, bytes) has another row, of another group. The caller
+ * frees it; NULL: no memory. */
+static bool *find_shared(const att_tasks_t *tasks)
+{
+    bool *shared = calloc(tasks->count, sizeof *shared);
+    const att_task_row_t **sorted = malloc(tasks->count * sizeof(const att_task_row_t *));
+    if (shared != NULL && sorted != NULL) {
+        for (size_t i = 0; i < tasks->count; i++)
+            sorted[i] = &tasks->rows[i];
+        qsort(sorted, tasks->count, sizeof(const att_task_row_t *), by_task);
+        for (size_t i = 1; i < tasks->count; i++)
+            if (compare_tasks(sorted[i - 1], sorted[i]) == 0)
+                shared[sorted[i - 1] - tasks->rows] = shared[sorted[i] - tasks->rows] = true;
+    } else {
+        free(shared);
+        shared = NULL;
+    }
+    free(sorted);
+    return shared;
+}
+
+static void fill_line(const att_task_row_t *row, bool with_group, line_t *line)
 {
     char bytes[24];
     memset(line, 0, sizeof *line);
     snprintf(line->task, sizeof line->task, "%s %s x%d%s%.20s",
              att_collective_name(row->collective), att_bytes_text(row->bytes, bytes, sizeof bytes),
-             row->ranks, needs_group(tasks, row) ? " " : "",
-             needs_group(tasks, row) ? row->group : "");
+             row->ranks, with_group ? " " : "", with_group ? row->group : "");
     att_setting_text(row->native.setting, line->native, sizeof line->native);
     if (att_setting_is_keep(row->native.setting))
         snprintf(line->native, sizeof line->native, "not seen");
@@ -159,9 +182,10 @@ static int widest(int width, const char *text)
 static void print_tasks(const att_tasks_t *tasks, FILE *out)
 {
     int task = 4, native = 13, tuned = 13;
+    bool *shared = find_shared(tasks);
     line_t line;
     for (size_t i = 0; i < tasks->count; i++) {
-        fill_line(tasks, &tasks->rows[i], &line);
+        fill_line(&tasks->rows[i], shared == NULL || shared[i], &line);
         task = widest(task, line.task);
         native = widest(native, line.native);
         tuned = widest(tuned, line.tuned);
@@ -172,7 +196,7 @@ static void print_tasks(const att_tasks_t *tasks, FILE *out)
             "NCCL's choice", tuned, "tuned setting", "NCCL", "tuned", "NCCL", "tuned", "speedup",
             "trials", "spent");
     for (size_t i = 0; i < tasks->count; i++) {
-        fill_line(tasks, &tasks->rows[i], &line);
+        fill_line(&tasks->rows[i], shared == NULL || shared[i], &line);
         fprintf(out, "  %-*s  %-*s  %-*s  %8s %8s  %8s %8s  %8s  %6s  %6s\n", task, line.task,
                 native, line.native, tuned, line.tuned, line.number[0], line.number[1],
                 line.number[2], line.number[3], line.number[4], line.number[5], line.number[6]);
@@ -182,6 +206,7 @@ static void print_tasks(const att_tasks_t *tasks, FILE *out)
         if (att_task_row_warning(&tasks->rows[i], warning)[0] != '\0')
             fprintf(out, "  %-*s    %s\n", task, "", warning);
     }
+    free(shared);
 }
 
 static double percent(double part, double whole)

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #define ATT_TASKS_VERSION   1
-#define ATT_TASKS_FILE_MAX  (64u << 20) /* bytes; a larger file is refused */
-#define ATT_TASKS_COUNT_MAX 65536u
+#define ATT_TASKS_FILE_MAX  (1u << 30) /* bytes; a larger file is refused */
+#define ATT_TASKS_COUNT_MAX 524288u    /* twice what a sidecar writes (control/rows.h) */
 
 /* A setting and what was measured with it. */
 typedef struct att_measured {

@@ -123,34 +123,67 @@ static void put_task(screen_t *s, const att_task_row_t *row)
         (unsigned long long)row->trials, c.now, c.native, c.best, c.gain, c.late);
 }
 
-static int same_group(const att_task_row_t *a, const att_task_row_t *b)
+/* A task, and the first one of its group. */
+typedef struct entry {
+    const att_task_row_t *row, *head;
+} entry_t;
+
+static int in_place(const att_task_row_t *a, const att_task_row_t *b)
 {
-    return a->ranks == b->ranks && strcmp(a->group, b->group) == 0;
+    return (a > b) - (a < b);
 }
 
-/* Groups in order of appearance, each with its tasks. Entries `first` to `first` + `most` are put;
- * returns how many there are. */
-static size_t put_list(screen_t *s, const att_tasks_t *t, size_t first, size_t most)
+static int compare_groups(const att_task_row_t *a, const att_task_row_t *b)
+{
+    int by_name = strcmp(a->group, b->group);
+    return by_name != 0 ? by_name : (a->ranks > b->ranks) - (a->ranks < b->ranks);
+}
+
+static int by_group(const void *left, const void *right)
+{
+    const entry_t *a = left, *b = right;
+    int order = compare_groups(a->row, b->row);
+    return order != 0 ? order : in_place(a->row, b->row);
+}
+
+static int by_head(const void *left, const void *right)
+{
+    const entry_t *a = left, *b = right;
+    int order = in_place(a->head, b->head);
+    return order != 0 ? order : in_place(a->row, b->row);
+}
+
+/* Groups in order of appearance, each with its tasks; NULL: no memory. */
+static entry_t *in_groups(const att_tasks_t *t)
+{
+    entry_t *list = malloc(t->count * sizeof *list);
+    if (list == NULL)
+        return NULL;
+    for (size_t i = 0; i < t->count; i++)
+        list[i].row = &t->rows[i];
+    qsort(list, t->count, sizeof *list, by_group);
+    for (size_t i = 0; i < t->count; i++)
+        list[i].head = i > 0 && compare_groups(list[i - 1].row, list[i].row) == 0 ? list[i - 1].head
+                                                                                  : list[i].row;
+    qsort(list, t->count, sizeof *list, by_head);
+    return list;
+}
+
+/* Entries `first` to `first` + `most` of heads and tasks are put; returns how many there are. */
+static size_t put_list(screen_t *s, const entry_t *list, size_t count, size_t first, size_t most)
 {
     size_t entry = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        const att_task_row_t *head = &t->rows[i];
-        size_t before = 0;
-        while (before < i && !same_group(&t->rows[before], head))
-            before++;
-        if (before < i)
-            continue;
-        if (entry >= first && entry < first + most)
-            put(s, "group %.20s  %d ranks, %d node%s", head->group, head->ranks, head->nodes,
-                head->nodes == 1 ? "" : "s");
-        entry++;
-        for (size_t k = i; k < t->count; k++) {
-            if (!same_group(&t->rows[k], head))
-                continue;
+    for (size_t i = 0; i < count; i++) {
+        const att_task_row_t *head = list[i].head;
+        if (list[i].row == head) {
             if (entry >= first && entry < first + most)
-                put_task(s, &t->rows[k]);
+                put(s, "group %.20s  %d ranks, %d node%s", head->group, head->ranks, head->nodes,
+                    head->nodes == 1 ? "" : "s");
             entry++;
         }
+        if (entry >= first && entry < first + most)
+            put_task(s, list[i].row);
+        entry++;
     }
     return entry;
 }
@@ -167,14 +200,24 @@ size_t att_top_screen(const att_top_view_t *v, int rows, int columns, size_t fir
         return 0;
     }
     put_columns(&s);
-    size_t count = put_list(&nowhere, v->tasks, 0, 0);
+    size_t tasks = v->tasks->count;
+    entry_t *list = in_groups(v->tasks);
+    if (list == NULL) {
+        put(&s, "no memory for the list");
+        return 0;
+    }
+    size_t count = put_list(&nowhere, list, tasks, 0, 0);
     size_t room = s.rows > 0 ? (size_t)s.rows : 0;
-    if (count <= room)
-        return put_list(&s, v->tasks, 0, count);
+    if (count <= room) {
+        put_list(&s, list, tasks, 0, count);
+        free(list);
+        return count;
+    }
     room = room > SMALLEST_LIST ? room - 1 : room; /* the last line tells what is not shown */
     if (first + room > count)
         first = count - room;
-    put_list(&s, v->tasks, first, room);
+    put_list(&s, list, tasks, first, room);
+    free(list);
     put(&s, "-- %zu to %zu of %zu; arrows and PgUp/PgDn move, q leaves", first + 1, first + room,
         count);
     return count;

@@ -1,5 +1,6 @@
 /* summary: bandwidths by nccl-tests' formulas, null where nothing is known, the table's words. */
 #include "base/bandwidth.h"
+#include "base/clock.h"
 #include "cli/summary.h"
 #include "folder.h"
 #include "tasks.h"
@@ -225,6 +226,38 @@ static void a_sidecar_that_left_no_closing_report(void **state)
     att_tasks_free(&t);
 }
 
+/* As a job of many nodes has: the time must not grow with the square of their number. */
+static void a_table_of_many_tasks(void **state)
+{
+    enum { COUNT = 60000 };
+    att_tasks_t t;
+    att_findings_t f = {.has_fabric = false};
+    att_summary_t s;
+    read_two_tasks(&t);
+    att_task_row_t *rows = calloc(COUNT, sizeof *rows);
+    assert_non_null(rows);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        rows[i] = t.rows[0];
+        rows[i].bytes = 1000 + i / 2; /* of two groups each, but for the last ones */
+        snprintf(rows[i].group, sizeof rows[i].group, "0x%x", i);
+    }
+    rows[COUNT - 1].bytes++;
+    att_tasks_t many = t;
+    many.rows = rows;
+    many.count = COUNT;
+    att_summary_init(&s, "n", "none", "", "none", "exit status 0", &f, &many);
+    uint64_t began_ns = att_clock_ns();
+    char *text = printed(&s);
+    assert_true(att_clock_ns() - began_ns < 5000000000ull);
+    assert_non_null(strstr(text, "allgather 1000 x8 0x0 "));
+    assert_non_null(strstr(text, "allgather 1000 x8 0x1 "));
+    assert_non_null(strstr(text, "allgather 30998 x8 0xea5d "));
+    assert_non_null(strstr(text, "allgather 30999 x8  "));
+    free(text);
+    free(rows);
+    att_tasks_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failed_search_has_no_speedup, make_test_folder,
                                         remove_test_folder),
         cmocka_unit_test(table_words),
+        cmocka_unit_test(a_table_of_many_tasks),
         cmocka_unit_test_setup_teardown(a_sidecar_that_left_no_closing_report, make_test_folder,
                                         remove_test_folder),
     };

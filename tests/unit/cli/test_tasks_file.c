@@ -71,6 +71,39 @@ static void cut_short(void **state)
     free(bytes);
 }
 
+/* The first row of the good file, so often. */
+static char *repeated(uint32_t count)
+{
+    char path[PATH_MAX], *text;
+    size_t length;
+    char *bytes = read_file(two_tasks_path(path), &length), *row = strstr(bytes, "{\"group\"");
+    char *next = strstr(row + 1, "{\"group\"");
+    assert_non_null(next);
+    FILE *out = open_memstream(&text, &length);
+    fprintf(out, "%.*s", (int)(row - bytes), bytes);
+    for (uint32_t i = 0; i + 1 < count; i++)
+        fprintf(out, "%.*s", (int)(next - row), row);
+    fprintf(out, "%s", next);
+    fclose(out);
+    free(bytes);
+    return text;
+}
+
+static void tasks_of_many_nodes(void **state)
+{
+    (void)state;
+    att_tasks_t t;
+    att_error_t e = {""};
+    char *text = repeated(100000);
+    if (att_tasks_parse(text, strlen(text), &t, &e) != ATT_OK)
+        fail_msg("%s", e.text);
+    assert_int_equal(t.count, 100000);
+    assert_int_equal(t.rows[99998].trials, 41);
+    assert_true(t.rows[99999].kept_default);
+    att_tasks_free(&t);
+    free(text);
+}
+
 static void refused(const char *from, const char *to, int code, const char *part)
 {
     char path[PATH_MAX];
@@ -175,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_read),
         cmocka_unit_test(cut_short),
+        cmocka_unit_test(tasks_of_many_nodes),
         cmocka_unit_test(the_warning),
         cmocka_unit_test(malformed_files),
         cmocka_unit_test(texts_are_cut_and_cleaned),

@@ -1,5 +1,6 @@
 /* What `attune top` shows: never more than the screen holds, nothing of the file's that could steer
  * a terminal, and in lines only what changed. */
+#include "base/clock.h"
 #include "cli/top_screen.h"
 #include "cli/top_view.h"
 
@@ -123,6 +124,33 @@ static void the_list_moves_and_ends(void **state)
     free(text);
 }
 
+/* As a job of many nodes has: the time must not grow as groups times tasks. */
+static void a_list_of_many_groups(void **state)
+{
+    enum { COUNT = 60000, GROUPS = COUNT / 2 };
+    size_t count;
+    att_task_row_t *many = calloc(COUNT, sizeof *many);
+    assert_non_null(many);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        many[i] = rows[1];
+        many[i].bytes = 1000 + i;
+        snprintf(many[i].group, sizeof many[i].group, "0x%x", i % GROUPS);
+    }
+    att_tasks_t all = {.rows = many, .count = COUNT};
+    att_top_view_t view = {"run", &all, 0};
+    uint64_t began_ns = att_clock_ns();
+    char *text = screen(&view, 25, 120, 3, &count);
+    assert_true(att_clock_ns() - began_ns < 5000000000ull);
+    assert_int_equal(count, COUNT + GROUPS);
+    /* Each group is a line and two tasks, which are far apart in the file. */
+    assert_null(strstr(text, "group 0x0 "));
+    assert_non_null(strstr(text, "group 0x1 "));
+    assert_non_null(strstr(text, "allgather 31001 "));
+    assert_non_null(strstr(text, "-- 4 to 23 of 90000;"));
+    free(text);
+    free(many);
+}
+
 static char *lines(att_top_seen_t **seen, size_t *count)
 {
     char *text;
@@ -185,6 +213,7 @@ int main(void)
         cmocka_unit_test_setup(bandwidths_and_late_rank, fill),
         cmocka_unit_test_setup(every_size_of_screen, fill),
         cmocka_unit_test_setup(the_list_moves_and_ends, fill),
+        cmocka_unit_test_setup(a_list_of_many_groups, fill),
         cmocka_unit_test_setup(lines_tell_what_changed, fill),
         cmocka_unit_test(keys),
     };
