@@ -417,7 +417,7 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     static att_log_site_t site;
     att_exporter_report(agent->exporter, &totals, agent->rows, count, last);
     if (agent->folder != NULL &&
-        att_run_folder_tasks(agent->folder, &totals, agent->rows, count) != ATT_OK)
+        att_run_folder_tasks(agent->folder, &totals, agent->rows, count, last) != ATT_OK)
         att_log_limited(&site, ATT_LOG_ERROR, "no memory for %s/tasks.json",
                         agent->config->run_dir);
 }
@@ -508,9 +508,9 @@ void att_agent_destroy(struct att_agent *agent)
     att_peers_destroy(agent->peers);
     att_node_destroy(agent->node);
     att_segment_close(agent->segment);
+    att_writer_destroy(agent->writer); /* which may be making files of the folder's */
     att_run_folder_close(agent->folder);
     att_exporter_destroy(agent->exporter);
-    att_writer_destroy(agent->writer);
     att_applied_free(agent->applied);
     att_quarantine_free(agent->quarantine);
     free(agent);

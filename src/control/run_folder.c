@@ -2,24 +2,42 @@
 
 #include "base/clock.h"
 #include "base/names.h"
+#include "control/message.h"
 #include "control/setting_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SHARE 10u /* of the time that making tasks.json took is left before it is made again */
+
 struct att_run_folder {
     char path[PATH_MAX - 64];
     FILE *trials, *lists;
     struct att_writer *writer;
     uint64_t opened_ns;
+    uint64_t next_ns;         /* of tasks.json */
+    _Atomic uint64_t took_ns; /* to make it, by the writer */
 };
+
+/* What tasks.json is made of. */
+typedef struct snapshot {
+    struct att_run_folder *folder;
+    att_run_totals_t totals; /* its texts are these: */
+    char state[16], device[ATT_DEVICE_TEXT];
+    uint32_t count;
+    struct {
+        att_task_report_t report; /* its reason is this: */
+        char reason[ATT_REASON_BYTES];
+    } rows[];
+} snapshot_t;
 
 static FILE *open_log(const struct att_run_folder *folder, const char *name, const char *what,
                       att_error_t *error)
@@ -212,12 +230,14 @@ static json_t *coverage_json(const att_coverage_t *c)
                      (json_int_t)c->unsent, "waiting", (json_int_t)c->waiting);
 }
 
-int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *totals,
-                         const att_task_report_t *tasks, uint32_t count)
+static char *make_tasks(const void *data, size_t *length)
 {
+    const snapshot_t *s = data;
+    const att_run_totals_t *totals = &s->totals;
+    uint64_t began_ns = att_clock_ns();
     json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, task_json(&tasks[i]));
+    for (uint32_t i = 0; i < s->count; i++)
+        json_array_append_new(list, task_json(&s->rows[i].report));
     json_t *root =
         json_pack("{s:i,s:s,s:s,s:I,s:s,s:{s:f,s:I,s:I},s:o,s:{s:f,s:f,s:f},s:o}", "version", 1,
                   "attune", ATTUNE_VERSION, "units", "durations in microseconds, sizes in bytes",
@@ -227,11 +247,39 @@ int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *
                   "lost_us", rounded(totals->lost_us), "timing_us", rounded(totals->timing_us),
                   "run_us", rounded(totals->run_us), "tasks", list);
     if (root == NULL)
-        return -ATT_ENOMEM;
+        return NULL;
     json_object_set_new(root, "device", json_string(totals->device));
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/tasks.json", folder->path);
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     json_decref(root);
-    return text != NULL ? att_writer_put(folder->writer, path, text, strlen(text)) : -ATT_ENOMEM;
+    if (text != NULL)
+        *length = strlen(text);
+    atomic_store(&s->folder->took_ns, att_clock_ns() - began_ns);
+    return text;
+}
+
+int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *totals,
+                         const att_task_report_t *tasks, uint32_t count, int last)
+{
+    uint64_t now_ns = att_clock_ns();
+    if (now_ns < folder->next_ns && !last)
+        return ATT_OK;
+    snapshot_t *s = malloc(sizeof *s + count * sizeof s->rows[0]);
+    if (s == NULL)
+        return -ATT_ENOMEM;
+    s->folder = folder;
+    s->totals = *totals;
+    snprintf(s->state, sizeof s->state, "%s", totals->state);
+    snprintf(s->device, sizeof s->device, "%s", totals->device);
+    s->totals.state = s->state;
+    s->totals.device = s->device;
+    s->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        s->rows[i].report = tasks[i];
+        snprintf(s->rows[i].reason, sizeof s->rows[i].reason, "%s", tasks[i].reason);
+        s->rows[i].report.reason = s->rows[i].reason;
+    }
+    folder->next_ns = now_ns + SHARE * atomic_load(&folder->took_ns);
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tasks.json", folder->path);
+    return att_writer_make(folder->writer, path, make_tasks, s);
 }

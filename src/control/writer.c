@@ -11,8 +11,9 @@
 
 typedef struct att_writer_file {
     char *path;
-    char *text; /* to be written; NULL: nothing */
+    void *data; /* to be written, or what the text is made of; NULL: nothing */
     size_t length;
+    att_writer_make_fn make; /* NULL: data is the text */
 } att_writer_file_t;
 
 struct att_writer {
@@ -27,14 +28,30 @@ struct att_writer {
 static att_writer_file_t *waiting(struct att_writer *w)
 {
     for (int i = 0; i < ATT_WRITER_FILES; i++)
-        if (w->files[i].text != NULL)
+        if (w->files[i].data != NULL)
             return &w->files[i];
     return NULL;
 }
 
-static void *write_files(void *context)
+static void write_file(const att_writer_file_t *work)
 {
     static att_log_site_t site;
+    char *text = work->data;
+    size_t length = work->length;
+    if (work->make != NULL) {
+        text = work->make(work->data, &length);
+        free(work->data);
+    }
+    att_error_t error;
+    if (text == NULL)
+        att_log_limited(&site, ATT_LOG_ERROR, "no memory for %s", work->path);
+    else if (att_metrics_replace(work->path, text, length, &error) != ATT_OK)
+        att_log_limited(&site, ATT_LOG_ERROR, "%s", error.text);
+    free(text);
+}
+
+static void *write_files(void *context)
+{
     struct att_writer *w = context;
     pthread_mutex_lock(&w->lock);
     for (;;) {
@@ -47,15 +64,11 @@ static void *write_files(void *context)
             pthread_cond_wait(&w->work, &w->lock);
             continue;
         }
-        char *text = file->text;
-        size_t length = file->length;
-        file->text = NULL;
+        att_writer_file_t work = *file;
+        file->data = NULL;
         w->busy = true;
         pthread_mutex_unlock(&w->lock);
-        att_error_t error;
-        if (att_metrics_replace(file->path, text, length, &error) != ATT_OK)
-            att_log_limited(&site, ATT_LOG_ERROR, "%s", error.text);
-        free(text);
+        write_file(&work);
         pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
@@ -117,21 +130,33 @@ static att_writer_file_t *file_of(struct att_writer *w, const char *path)
     return NULL;
 }
 
-int att_writer_put(struct att_writer *w, const char *path, char *text, size_t length)
+static int put(struct att_writer *w, const char *path, void *data, size_t length,
+               att_writer_make_fn make)
 {
     pthread_mutex_lock(&w->lock);
     att_writer_file_t *file = file_of(w, path);
-    char *old = text;
+    void *old = data;
     if (file != NULL) {
-        old = file->text;
-        file->text = text;
+        old = file->data;
+        file->data = data;
         file->length = length;
+        file->make = make;
         w->busy = true;
         pthread_cond_signal(&w->work);
     }
     pthread_mutex_unlock(&w->lock);
     free(old);
     return file != NULL ? ATT_OK : -ATT_ENOMEM;
+}
+
+int att_writer_put(struct att_writer *w, const char *path, char *text, size_t length)
+{
+    return put(w, path, text, length, NULL);
+}
+
+int att_writer_make(struct att_writer *w, const char *path, att_writer_make_fn make, void *data)
+{
+    return put(w, path, data, 0, make);
 }
 
 void att_writer_flush(struct att_writer *w)

@@ -78,6 +78,34 @@ static void what_was_put_last_is_there_after_a_flush(void **state)
     assert_holds("a", "end");
 }
 
+static char *twice(const void *data, size_t *length)
+{
+    char *text = NULL;
+    int size = asprintf(&text, "%s%s", (const char *)data, (const char *)data);
+    *length = (size_t)size;
+    return size >= 0 ? text : NULL;
+}
+
+static void a_text_is_made_by_the_writer(void **state)
+{
+    (void)state;
+    struct att_writer *w = NULL;
+    att_error_t error;
+    char path[PATH_MAX];
+    assert_int_equal(att_writer_create(&w, &error), ATT_OK);
+    in_folder("a", path);
+    for (int i = 0; i < 100; i++) /* most are left out */
+        assert_int_equal(att_writer_make(w, path, twice, strdup("ab")), ATT_OK);
+    att_writer_flush(w);
+    assert_holds("a", "abab");
+    assert_int_equal(put(w, "a", "text"), ATT_OK);
+    att_writer_flush(w);
+    assert_holds("a", "text");
+    assert_int_equal(att_writer_make(w, path, twice, strdup("c")), ATT_OK);
+    att_writer_destroy(w);
+    assert_holds("a", "cc");
+}
+
 /* A pipe that nobody reads stands where the new file would: opening it does not return. */
 static void a_stall_holds_nobody_up(void **state)
 {
@@ -124,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_put_last_is_there_after_a_flush),
+        cmocka_unit_test(a_text_is_made_by_the_writer),
         cmocka_unit_test(a_stall_holds_nobody_up),
         cmocka_unit_test(what_cannot_be_written_costs_nothing_else),
     };
