@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 5000000000ull
-#define TICK_NS     100000000u
+#define PATIENCE_NS      5000000000ull
+#define PATIENCE_TASK_NS 500000u /* the sidecar writes thousands of tasks less often */
+#define TICK_NS          100000000u
 
 static void print_help(const char *verb)
 {
@@ -190,18 +191,32 @@ static int write_file(const char *run, const json_t *tasks)
     return ATT_OK;
 }
 
+static void key_of(const json_t *task, char key[160])
+{
+    snprintf(key, 160, "%.60s %.40s %llu", group_of(task), collective_of(task),
+             (unsigned long long)bytes_of(task));
+}
+
 static bool followed(const char *run, const json_t *wanted)
 {
     bool finished = false, same = true;
-    json_t *now = read_tasks(run, &finished);
-    size_t i, k;
-    json_t *want, *is;
-    json_array_foreach(wanted, i, want)
-        json_array_foreach(now, k, is) if (strcmp(group_of(want), group_of(is)) == 0 &&
-                                           bytes_of(want) == bytes_of(is) &&
-                                           strcmp(collective_of(want), collective_of(is)) == 0)
-            same &= json_is_true(json_object_get(want, "pinned")) ==
-                    json_is_true(json_object_get(is, "pinned"));
+    json_t *now = read_tasks(run, &finished), *pinned = json_object();
+    size_t i;
+    json_t *task;
+    char key[160];
+    json_array_foreach(wanted, i, task)
+    {
+        key_of(task, key);
+        json_object_set_new(pinned, key,
+                            json_boolean(json_is_true(json_object_get(task, "pinned"))));
+    }
+    json_array_foreach(now, i, task)
+    {
+        key_of(task, key);
+        const json_t *want = json_object_get(pinned, key);
+        same &= want == NULL || json_is_true(want) == json_is_true(json_object_get(task, "pinned"));
+    }
+    json_decref(pinned);
     json_decref(now);
     return same || finished;
 }
@@ -223,13 +238,14 @@ static int set_pins(const char *run, char **words, int count, bool pin)
     } else if (choose(tasks, words, count, pin) > 0) {
         code = ATT_EFAIL;
     } else if ((code = write_file(run, tasks)) == ATT_OK) {
-        uint64_t until = att_clock_ns() + PATIENCE_NS;
+        uint64_t patience_ns = PATIENCE_NS + json_array_size(tasks) * PATIENCE_TASK_NS;
+        uint64_t until = att_clock_ns() + patience_ns;
         bool there = false;
         while (!(there = followed(run, tasks)) && att_clock_ns() < until)
             att_clock_sleep_ns(TICK_NS);
         if (!there) {
-            att_log(ATT_LOG_ERROR, "no sidecar has followed within 5 s: does the job of %s run?",
-                    run);
+            att_log(ATT_LOG_ERROR, "no sidecar has followed within %.0f s: does the job of %s run?",
+                    (double)patience_ns * 1e-9, run);
             code = ATT_EFAIL;
         }
     }

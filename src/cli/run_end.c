@@ -46,6 +46,11 @@ void att_run_end_look(const char *folder, att_run_end_t *end)
             *c = '?';
 }
 
+bool att_run_is_quiet(const att_run_end_t *end, const att_tasks_t *tasks)
+{
+    return end->report_age_s > ATT_RUN_QUIET_S + ATT_RUN_QUIET_TASK_S * (double)tasks->count;
+}
+
 const char *att_run_end_text(const att_run_end_t *end, const att_tasks_t *tasks,
                              char text[ATT_RUN_END_TEXT])
 {
@@ -57,7 +62,7 @@ const char *att_run_end_text(const att_run_end_t *end, const att_tasks_t *tasks,
                  "not finished: the sidecar (%s) left no closing report; numbers are those of its "
                  "last one",
                  end->sidecar);
-    else if (end->report_age_s > ATT_RUN_QUIET_S)
+    else if (att_run_is_quiet(end, tasks))
         snprintf(text, ATT_RUN_END_TEXT,
                  "not finished, and no report for %.0f s: the sidecar is gone or stopped; numbers "
                  "are those of its last report",

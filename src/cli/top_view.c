@@ -90,7 +90,7 @@ static void put_head(screen_t *s, const att_top_view_t *v)
         snprintf(state, sizeof state, "finished");
     else if (v->end.sidecar[0] != '\0')
         snprintf(state, sizeof state, "NOT FINISHED: the sidecar is gone (%s)", v->end.sidecar);
-    else if (v->end.report_age_s > ATT_RUN_QUIET_S)
+    else if (att_run_is_quiet(&v->end, t))
         snprintf(state, sizeof state, "NO REPORT for %.0f s: is the sidecar gone?",
                  v->end.report_age_s);
     put(s, "attune top  %.80s  %.0f s  %s", v->name, t->cost.run_us * 1e-6, state);

@@ -44,6 +44,16 @@ static void by_the_age_of_the_report(void **state)
     assert_string_equal(said(false), "");
 }
 
+/* Then tasks.json is written less often. */
+static void thousands_of_tasks_take_longer(void **state)
+{
+    att_run_end_t end = {.report_age_s = 9};
+    assert_true(att_run_is_quiet(&end, &(att_tasks_t){.count = 100}));
+    assert_false(att_run_is_quiet(&end, &(att_tasks_t){.count = 20000}));
+    end.report_age_s = 30;
+    assert_true(att_run_is_quiet(&end, &(att_tasks_t){.count = 20000}));
+}
+
 static void of_an_archived_folder(void **state)
 {
     reported("tasks.json.gz", 600);
@@ -76,6 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(by_the_age_of_the_report),
+        cmocka_unit_test(thousands_of_tasks_take_longer),
         IN_FOLDER(of_an_archived_folder),
         IN_FOLDER(by_the_manifest),
     };
