@@ -503,6 +503,7 @@ void att_agent_destroy(struct att_agent *agent)
     for (uint32_t i = 0; i < ATT_TASKS; i++)
         att_task_destroy(agent->tasks[i]);
     free(agent->rows);
+    att_pinning_clear(&agent->pinning);
     att_timeline_destroy(agent->timeline);
     att_counting_destroy(agent->counting);
     att_peers_destroy(agent->peers);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,25 +44,59 @@ int att_pinning_parse(const char *bytes, size_t length, att_pinned_task_t *tasks
     return ATT_OK;
 }
 
-static void read_file(att_pinning_t *p, const char *path, int fd, off_t size)
+static int compare(const void *left, const void *right)
 {
-    static char bytes[ATT_PINNED_MOST * (LINE_BYTES + 1)];
-    static att_pinned_task_t tasks[ATT_PINNED_MOST];
-    att_error_t error = {"larger than its most tasks take"};
-    uint32_t count = 0;
-    ssize_t got = size <= (off_t)sizeof bytes ? read(fd, bytes, sizeof bytes) : -1;
-    if (got < 0 || att_pinning_parse(bytes, (size_t)got, tasks, ATT_PINNED_MOST, &count, &error)) {
-        att_log(ATT_LOG_WARN, "%s is not followed: %s", path, error.text);
-        return;
-    }
-    memcpy(p->tasks, tasks, count * sizeof *tasks);
+    const att_pinned_task_t *a = left, *b = right;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    return (a->collective > b->collective) - (a->collective < b->collective);
+}
+
+void att_pinning_set(att_pinning_t *p, att_pinned_task_t *tasks, uint32_t count)
+{
+    free(p->tasks);
+    p->tasks = tasks;
     p->count = count;
+    if (count > 0)
+        qsort(tasks, count, sizeof *tasks, compare);
+}
+
+void att_pinning_clear(att_pinning_t *p)
+{
+    att_pinning_set(p, NULL, 0);
+}
+
+static int read_file(att_pinning_t *p, int fd, off_t size, att_error_t *error)
+{
+    if (size > (off_t)ATT_PINNED_MOST * (LINE_BYTES + 1))
+        return att_fail(error, ATT_EINPUT, "larger than its most tasks take");
+    char *bytes = malloc((size_t)size + 1);
+    if (bytes == NULL)
+        return att_fail(error, ATT_ENOMEM, "no memory");
+    ssize_t got = read(fd, bytes, (size_t)size);
+    uint32_t lines = 1, count = 0;
+    for (ssize_t i = 0; i < got; i++)
+        lines += bytes[i] == '\n';
+    att_pinned_task_t *tasks = malloc(lines * sizeof *tasks);
+    int status = got < 0 ? att_fail_errno(error, "cannot be read")
+                 : tasks == NULL
+                     ? att_fail(error, ATT_ENOMEM, "no memory")
+                     : att_pinning_parse(bytes, (size_t)got, tasks, lines, &count, error);
+    free(bytes);
+    if (status == ATT_OK)
+        att_pinning_set(p, tasks, count);
+    else
+        free(tasks);
+    return status;
 }
 
 void att_pinning_step(att_pinning_t *p, const char *run_dir, uint64_t now_ns)
 {
     char path[PATH_MAX];
     struct stat status;
+    att_error_t error = {""};
     if (run_dir == NULL || run_dir[0] == '\0' || now_ns - p->looked_ns < LOOK_NS)
         return;
     p->looked_ns = now_ns;
@@ -69,7 +104,7 @@ void att_pinning_step(att_pinning_t *p, const char *run_dir, uint64_t now_ns)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
         if (errno == ENOENT)
-            p->count = 0;
+            att_pinning_clear(p);
         return;
     }
     if (fstat(fd, &status) == 0 && memcmp(&status.st_mtim, &p->changed, sizeof p->changed) != 0) {
@@ -78,17 +113,14 @@ void att_pinning_step(att_pinning_t *p, const char *run_dir, uint64_t now_ns)
             att_log(ATT_LOG_WARN,
                     "%s is not followed: it is not a file of this user that others cannot write",
                     path);
-        else
-            read_file(p, path, fd, status.st_size);
+        else if (read_file(p, fd, status.st_size, &error) != ATT_OK)
+            att_log(ATT_LOG_WARN, "%s is not followed: %s", path, error.text);
     }
     close(fd);
 }
 
 bool att_pinning_has(const att_pinning_t *p, uint64_t group, int collective, uint64_t bytes)
 {
-    for (uint32_t i = 0; i < p->count; i++)
-        if (p->tasks[i].group == group && p->tasks[i].collective == collective &&
-            p->tasks[i].bytes == bytes)
-            return true;
-    return false;
+    att_pinned_task_t task = {.group = group, .bytes = bytes, .collective = collective};
+    return p->count > 0 && bsearch(&task, p->tasks, p->count, sizeof task, compare) != NULL;
 }

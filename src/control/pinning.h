@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define ATT_PINNED_FILE "pinned"
-#define ATT_PINNED_MOST 1024 /* tasks */
+#define ATT_PINNED_MOST 524288u /* tasks */
 
 typedef struct att_pinned_task {
     uint64_t group; /* hash */
@@ -22,8 +22,9 @@ typedef struct att_pinned_task {
     int collective;
 } att_pinned_task_t;
 
+/* Zero: nothing is pinned. */
 typedef struct att_pinning {
-    att_pinned_task_t tasks[ATT_PINNED_MOST];
+    att_pinned_task_t *tasks; /* in order, as bsearch needs them */
     uint32_t count;
     struct timespec changed; /* of the file that was read last */
     uint64_t looked_ns;
@@ -35,6 +36,9 @@ int att_pinning_parse(const char *bytes, size_t length, att_pinned_task_t *tasks
 /* Look at run_dir ("" = there is none) now and then. What cannot be read is said once and changes
  * nothing. */
 void att_pinning_step(att_pinning_t *pinning, const char *run_dir, uint64_t now_ns);
+/* From now on these, in any order; takes `tasks` over, from malloc. */
+void att_pinning_set(att_pinning_t *pinning, att_pinned_task_t *tasks, uint32_t count);
+void att_pinning_clear(att_pinning_t *pinning);
 bool att_pinning_has(const att_pinning_t *pinning, uint64_t group, int collective, uint64_t bytes);
 
 #endif
