@@ -367,8 +367,11 @@ static uint32_t add_rate(rate_t *rates, uint32_t count, const att_counter_source
             rates[i].value += value;
             return count;
         }
+    static att_log_site_t site;
     if (count < RATES)
         rates[count++] = one;
+    else
+        att_log_limited(&site, ATT_LOG_WARN, "counters: a trial's line has no more than %d", RATES);
     return count;
 }
 

@@ -146,11 +146,7 @@ static void free_group(att_spanned_t *g)
         g->branches = b->next;
         att_branch_free(b);
     }
-    while (g->early != NULL) {
-        att_early_t *e = g->early;
-        g->early = e->next;
-        free(e);
-    }
+    att_early_clear(&g->early);
     free(g);
 }
 
@@ -173,7 +169,6 @@ static att_spanned_t *make_group(struct att_span *span, uint32_t index)
     g->index = index;
     g->key = (att_group_key_t){.hash = span->memory->groups[index].hash,
                                .ranks = span->memory->groups[index].ranks};
-    g->early_end = &g->early;
     g->way.resolver.fd = -1;
     g->reach = (att_task_reach_t){.place = &g->place,
                                   .context = g,
@@ -396,24 +391,11 @@ static void on_place(att_spanned_t *g, uint32_t from, const att_message_t *m)
     g->placed_ns = g->span->now_ns;
     g->span->changed = 1;
     step_of_group(g, ATT_STEP_JOINED);
-    while (g->early != NULL) {
-        att_early_t *e = g->early;
-        g->early = e->next;
+    att_early_message_t *e;
+    while ((e = att_early_take(&g->early)) != NULL) {
         att_span_message(g->span, e->from, &e->message);
         free(e);
     }
-    g->early_end = &g->early;
-}
-
-static void keep_for_later(att_spanned_t *g, uint32_t from, const att_message_t *m)
-{
-    att_early_t *e = g->early_count < ATT_TASKS ? malloc(sizeof *e) : NULL;
-    if (e == NULL)
-        return;
-    g->early_count++;
-    *e = (att_early_t){.from = from, .message = *m};
-    *g->early_end = e;
-    g->early_end = &e->next;
 }
 
 static void on_group(att_spanned_t *g, uint32_t from, const att_message_t *m)
@@ -485,7 +467,8 @@ void att_span_message(struct att_span *span, uint32_t from, const att_message_t 
             span->ops->refuse(span->context, g->index, why);
         stop_tuning(g, why);
     } else if (g->place.agents == 0) {
-        keep_for_later(g, from, m);
+        if (!att_early_keep(&g->early, from, m))
+            span->unused += att_message_records(m);
     } else {
         on_group(g, from, m);
     }

@@ -4,6 +4,7 @@
 #ifndef ATT_CONTROL_SPAN_INSIDE_H
 #define ATT_CONTROL_SPAN_INSIDE_H
 
+#include "control/early.h"
 #include "control/lease.h"
 #include "control/span.h"
 #include "control/voter.h"
@@ -31,13 +32,6 @@ typedef struct att_branch {
     uint32_t open; /* an outcome that an earlier sidecar left open here */
 } att_branch_t;
 
-/* A message that came before the place. */
-typedef struct att_early {
-    struct att_early *next;
-    uint32_t from;
-    att_message_t message;
-} att_early_t;
-
 typedef struct att_spanned {
     struct att_span *span;
     uint32_t index; /* in the segment */
@@ -45,9 +39,8 @@ typedef struct att_spanned {
     uint32_t registered; /* members told to the owner */
     uint64_t placed_ns;
     att_place_t place; /* agents = 0: not known yet */
-    att_early_t *early, **early_end;
-    uint32_t early_count; /* since the group is known; what comes beyond ATT_TASKS is dropped */
-    int retired, ended;   /* told to the owner; tuning is over */
+    att_early_t early;
+    int retired, ended; /* told to the owner; tuning is over */
     int has_path;
     att_home_path_t path;
     att_way_t way;

@@ -207,8 +207,14 @@ static void tie_device(struct att_tracer *t, const att_segment_member_t *member,
         if (t->devices[i].clock_id == member->clock_id && t->devices[i].process == r->process)
             device = &t->devices[i];
     if (device == NULL) {
-        if (t->device_count == DEVICE_CLOCKS)
+        static att_log_site_t site;
+        if (t->device_count == DEVICE_CLOCKS) {
+            att_log_limited(&site, ATT_LOG_WARN,
+                            "trace: more than %d clocks of GPUs: those beyond are not tied to the "
+                            "nodes' clocks",
+                            DEVICE_CLOCKS);
             return;
+        }
         device = &t->devices[t->device_count++];
         *device = (device_t){.clock_id = member->clock_id, .process = r->process};
     }
