@@ -2,6 +2,7 @@
 #include "base/step.h"
 #include "control/span_inside.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,23 +103,31 @@ static const att_voter_ops_t voter_ops = {prepare_child, tell_child, vote, recor
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+static int by_key(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(att_task_key_t));
+}
+
 att_branch_t *att_branch_find(att_spanned_t *group, const att_task_key_t *key)
 {
-    uint32_t count = 0;
-    for (att_branch_t *b = group->branches; b != NULL; b = b->next, count++)
-        if (b->key.bytes == key->bytes && b->key.collective == key->collective &&
-            b->key.legal_pairs == key->legal_pairs)
-            return b;
+    att_branch_t **found = tfind(key, &group->branch_tree, by_key);
+    if (found != NULL)
+        return *found;
     /* No segment holds more tasks, whatever another agent says. */
-    att_branch_t *b = count < ATT_TASKS ? calloc(1, sizeof *b) : NULL;
+    att_branch_t *b = group->branch_count < ATT_TASKS ? calloc(1, sizeof *b) : NULL;
     if (b == NULL)
         return NULL;
-    b->group = group;
     b->key = *key;
+    if (tsearch(b, &group->branch_tree, by_key) == NULL) {
+        free(b);
+        return NULL;
+    }
+    b->group = group;
     b->index = ATT_NONE;
     b->outbox = make(b, ATT_MESSAGE_PARTS);
     b->next = group->branches;
     group->branches = b;
+    group->branch_count++;
     return b;
 }
 
@@ -131,11 +140,21 @@ void att_branch_end(att_branch_t *b)
     b->outbox.count = 0;
 }
 
-void att_branch_free(att_branch_t *b)
+static void keep(void *branch)
 {
-    att_aggregate_destroy(b->below);
-    free(b->lanes);
-    free(b);
+    (void)branch;
+}
+
+void att_branch_free_all(att_spanned_t *group)
+{
+    tdestroy(group->branch_tree, keep);
+    while (group->branches != NULL) {
+        att_branch_t *b = group->branches;
+        group->branches = b->next;
+        att_aggregate_destroy(b->below);
+        free(b->lanes);
+        free(b);
+    }
 }
 
 void att_branch_task(att_branch_t *b, uint32_t index)

@@ -92,6 +92,7 @@ typedef struct att_task_key {
     uint32_t collective;
     uint32_t legal_pairs;
 } att_task_key_t;
+_Static_assert(sizeof(att_task_key_t) == 16, "keys are compared as bytes");
 
 /* An agent's place in the tree of a group. */
 typedef struct att_place {

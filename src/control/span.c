@@ -141,11 +141,7 @@ int att_span_create(att_task_shared_t *shared, uint32_t self, uint32_t agents,
 static void free_group(att_spanned_t *g)
 {
     att_way_stop(&g->way);
-    while (g->branches != NULL) {
-        att_branch_t *b = g->branches;
-        g->branches = b->next;
-        att_branch_free(b);
-    }
+    att_branch_free_all(g);
     att_early_clear(&g->early);
     free(g);
 }

@@ -12,9 +12,9 @@
 
 /* One task of one group on this node: its branch of the group's tree. */
 typedef struct att_branch {
+    att_task_key_t key; /* first: the group's tree compares keys */
     struct att_branch *next;
     struct att_spanned *group;
-    att_task_key_t key;
     uint32_t index;          /* in the segment, ATT_NONE: no rank here has called it yet */
     struct att_task *leader; /* this agent leads it */
     uint32_t *lanes;
@@ -51,6 +51,8 @@ typedef struct att_spanned {
     att_lease_t lease;
     att_task_reach_t reach;
     att_branch_t *branches;
+    void *branch_tree; /* the same */
+    uint32_t branch_count;
 } att_spanned_t;
 
 struct att_span {
@@ -72,6 +74,7 @@ struct att_span {
 uint32_t att_spanned_child(const att_spanned_t *group, uint32_t agent);
 void att_spanned_send(att_spanned_t *group, uint32_t to, att_message_t *message);
 
+/* Finds it, or makes it; NULL: no memory, or more than a segment holds. */
 att_branch_t *att_branch_find(att_spanned_t *group, const att_task_key_t *key);
 /* A task of the segment belongs to the branch. */
 void att_branch_task(att_branch_t *branch, uint32_t index);
@@ -85,6 +88,7 @@ void att_branch_coverage(const att_branch_t *branch, att_coverage_t *coverage);
 int att_branch_reported(att_branch_t *branch, att_reported_t *reported);
 /* The group is over: its window goes. */
 void att_branch_end(att_branch_t *branch);
-void att_branch_free(att_branch_t *branch);
+/* All of the group. */
+void att_branch_free_all(att_spanned_t *group);
 
 #endif

@@ -471,11 +471,32 @@ static void only_who_has_settled_disagrees(void **state)
     assert_false(att_task_disagrees(&status));
 }
 
+/* A group of as many tasks as a segment holds: a message must not cost a walk over all of them. */
+static void a_group_of_many_tasks(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 1500 };
+    static const uint32_t node_of[2] = {0, 1};
+    world_t *w = world_create(2);
+    world_group(w, 0xabc, 2, node_of);
+    world_call_task(w, 4096);
+    world_meet(w);
+    att_message_t m = {.type = ATT_MESSAGE_VOTE, .group = {.hash = 0xabc, .ranks = 2}};
+    uint64_t began_ns = att_clock_ns();
+    for (uint32_t i = 0; i < ROUNDS * ATT_TASKS; i++) {
+        m.task.bytes = i % ATT_TASKS;
+        att_span_message(w->nodes[0].span, 1, &m);
+    }
+    assert_true(att_clock_ns() - began_ns < 5000000000ull);
+    world_destroy(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_layouts),
         cmocka_unit_test(many_groups_take_turns),
+        cmocka_unit_test(a_group_of_many_tasks),
         cmocka_unit_test(a_place_that_cannot_be_is_not_taken),
         cmocka_unit_test(an_end_reaches_everybody),
         cmocka_unit_test(an_ended_group_keeps_no_window),
