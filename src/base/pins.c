@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 /* NCCL_MAX_NCHANNELS and NCCL_MAX_CTAS are missing on purpose: they are ceilings, there is a choice
  * left below them. */
@@ -62,6 +64,34 @@ uint32_t att_pins_channels_most(att_variable_fn variable, const void *context)
             least = most;
     }
     return least > UINT16_MAX ? UINT16_MAX : (uint32_t)least;
+}
+
+enum { NO_POLICY = -1, EFFICIENCY = 1, ZERO = 2 };
+
+/* A digit, or names between "|" (getEnvCtaPolicyOnce, src/init.cc). */
+static int policy_of(const char *text)
+{
+    static const char *const names[] = {"DEFAULT", "EFFICIENCY", "ZERO"};
+    int policy = NO_POLICY;
+    if (text == NULL)
+        return policy;
+    if (text[0] >= '0' && text[0] <= '9')
+        return text[0] <= '2' ? text[0] - '0' : policy;
+    for (const char *at = text; *at != '\0'; at += strcspn(at, "|"), at += *at == '|')
+        for (int i = 0; i < 3; i++)
+            if (strcspn(at, "|") == strlen(names[i]) &&
+                strncasecmp(at, names[i], strlen(names[i])) == 0)
+                policy = policy == NO_POLICY ? i : policy | i;
+    return policy;
+}
+
+bool att_pins_efficiency(att_variable_fn variable, const void *context, int configured)
+{
+    int policy = policy_of(variable(context, "NCCL_CTA_POLICY"));
+    if (policy == NO_POLICY)
+        policy = configured;
+    return (policy & EFFICIENCY) != 0 && (policy & ZERO) == 0 &&
+           variable(context, "NCCL_ALGO") == NULL && variable(context, "NCCL_PROTO") == NULL;
 }
 
 const char *att_pins_variable(size_t i, uint32_t *pin)

@@ -5,6 +5,7 @@
 #ifndef ATT_BASE_PINS_H
 #define ATT_BASE_PINS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,12 @@ uint32_t att_pins_read(char *names, size_t size);
 /* Most channels that the environment allows any communicator (NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS);
  * 0: no limit. NCCL cuts what a tuner asks for to it in silence. */
 uint32_t att_pins_channels_most(att_variable_fn variable, const void *context);
+
+/* Does NCCL choose by its policy EFFICIENCY (NVLS for registered buffers, in AllGather and
+ * ReduceScatter), as NCCL_CTA_POLICY says, or without it the communicator's CTAPolicy `configured`
+ * (0: none)? With any tuner plugin loaded it does not (ncclGetAlgoInfo,
+ * src/enqueue.cc; 2.27 and later), so that its own choice is another one than without. */
+bool att_pins_efficiency(att_variable_fn variable, const void *context, int configured);
 
 /* The variables: name of the i-th and the knob's ATT_PIN_* bit; NULL behind the last. */
 const char *att_pins_variable(size_t i, uint32_t *pin);

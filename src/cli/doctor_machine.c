@@ -1,4 +1,5 @@
 /* What NCCL's tuning guide asks of a machine (NVIDIA, NCCL user guide, troubleshooting and env). */
+#include "base/pins.h"
 #include "base/protocol.h"
 #include "cli/doctor.h"
 
@@ -313,6 +314,24 @@ static void check_broadcast(att_doctor_t *d)
                        "NCCL's choice; several roots in one group end the timing of the job");
 }
 
+static const char *variable(const void *doctor, const char *name)
+{
+    return att_doctor_variable(doctor, name);
+}
+
+static void check_policy(att_doctor_t *d)
+{
+    if (att_pins_efficiency(variable, d, 0))
+        att_doctor_add(d, "cta-policy", ATT_CHECK_WARN,
+                       "run the job without attune where that choice matters",
+                       "NCCL_CTA_POLICY=%.60s: with any tuner plugin loaded NCCL does not choose "
+                       "NVLS for registered buffers",
+                       att_doctor_variable(d, "NCCL_CTA_POLICY"));
+    else
+        att_doctor_add(d, "cta-policy", ATT_CHECK_PASS, NULL,
+                       "NCCL_CTA_POLICY asks for no choice that a tuner plugin takes away");
+}
+
 void att_doctor_machine(att_doctor_t *d)
 {
     check_gpu_direct(d, check_rdma(d));
@@ -322,4 +341,5 @@ void att_doctor_machine(att_doctor_t *d)
     check_affinity(d);
     check_timing_room(d);
     check_broadcast(d);
+    check_policy(d);
 }

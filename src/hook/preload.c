@@ -120,14 +120,21 @@ static int leave(int result)
 
 /* ---- making communicators ---- */
 
+static int policy_of(const att_nccl_config_t *config)
+{
+    return config != NULL && ATT_NCCL_CONFIG_HAS(config, cta_policy) && config->cta_policy > 0
+               ? config->cta_policy
+               : 0;
+}
+
 static scope_t begin_creation(att_nccl_function_t number, void *parent, int ranks, int rank,
-                              const void *caller)
+                              const att_nccl_config_t *config, const void *caller)
 {
     scope_t scope = enter(number, parent, caller);
     atomic_fetch_add(&creations, 1);
     if (scope.outer && scope.copy != NULL)
-        att_preload_thread.creation =
-            (att_preload_creation_t){.active = true, .ranks = ranks, .rank = rank};
+        att_preload_thread.creation = (att_preload_creation_t){
+            .active = true, .ranks = ranks, .rank = rank, .cta_policy = policy_of(config)};
     return scope;
 }
 
@@ -154,7 +161,7 @@ static int end_creation(const scope_t *scope, void **comm, const att_nccl_config
 
 int ncclCommInitRank(void **comm, int ranks, att_nccl_id_t id, int rank)
 {
-    scope_t scope = begin_creation(ATT_NCCL_CommInitRank, NULL, ranks, rank, CALLER);
+    scope_t scope = begin_creation(ATT_NCCL_CommInitRank, NULL, ranks, rank, NULL, CALLER);
     return end_creation(&scope, comm, NULL,
                         scope.copy != NULL ? REAL(CommInitRank, comm, ranks, id, rank)
                                            : absent("ncclCommInitRank"));
@@ -163,7 +170,7 @@ int ncclCommInitRank(void **comm, int ranks, att_nccl_id_t id, int rank)
 int ncclCommInitRankConfig(void **comm, int ranks, att_nccl_id_t id, int rank,
                            att_nccl_config_t *config)
 {
-    scope_t scope = begin_creation(ATT_NCCL_CommInitRankConfig, NULL, ranks, rank, CALLER);
+    scope_t scope = begin_creation(ATT_NCCL_CommInitRankConfig, NULL, ranks, rank, config, CALLER);
     return end_creation(&scope, comm, config,
                         scope.copy != NULL ? REAL(CommInitRankConfig, comm, ranks, id, rank, config)
                                            : absent("ncclCommInitRankConfig"));
@@ -172,7 +179,8 @@ int ncclCommInitRankConfig(void **comm, int ranks, att_nccl_id_t id, int rank,
 int ncclCommInitRankScalable(void **comm, int ranks, int rank, int id_count, att_nccl_id_t *ids,
                              att_nccl_config_t *config)
 {
-    scope_t scope = begin_creation(ATT_NCCL_CommInitRankScalable, NULL, ranks, rank, CALLER);
+    scope_t scope =
+        begin_creation(ATT_NCCL_CommInitRankScalable, NULL, ranks, rank, config, CALLER);
     return end_creation(&scope, comm, config,
                         scope.copy != NULL
                             ? REAL(CommInitRankScalable, comm, ranks, rank, id_count, ids, config)
@@ -181,7 +189,7 @@ int ncclCommInitRankScalable(void **comm, int ranks, int rank, int id_count, att
 
 int ncclCommInitAll(void **comms, int devices, const int *list)
 {
-    scope_t scope = begin_creation(ATT_NCCL_CommInitAll, NULL, devices, -1, CALLER);
+    scope_t scope = begin_creation(ATT_NCCL_CommInitAll, NULL, devices, -1, NULL, CALLER);
     return end_creation(&scope, NULL, NULL,
                         scope.copy != NULL ? REAL(CommInitAll, comms, devices, list)
                                            : absent("ncclCommInitAll"));
@@ -189,7 +197,7 @@ int ncclCommInitAll(void **comms, int devices, const int *list)
 
 int ncclCommSplit(void *comm, int color, int key, void **child, att_nccl_config_t *config)
 {
-    scope_t scope = begin_creation(ATT_NCCL_CommSplit, comm, 0, -1, CALLER);
+    scope_t scope = begin_creation(ATT_NCCL_CommSplit, comm, 0, -1, config, CALLER);
     return end_creation(&scope, child, config,
                         scope.copy != NULL ? REAL(CommSplit, comm, color, key, child, config)
                                            : absent("ncclCommSplit"));
@@ -198,7 +206,7 @@ int ncclCommSplit(void *comm, int color, int key, void **child, att_nccl_config_
 int ncclCommShrink(void *comm, int *excluded, int excluded_count, void **child,
                    att_nccl_config_t *config, int flags)
 {
-    scope_t scope = begin_creation(ATT_NCCL_CommShrink, comm, 0, -1, CALLER);
+    scope_t scope = begin_creation(ATT_NCCL_CommShrink, comm, 0, -1, config, CALLER);
     /* Its other calls end as by an abort, and it lives on. */
     bool aborts = scope.outer && scope.context != NULL && (flags & ATT_NCCL_SHRINK_ABORT) != 0;
     if (aborts)
@@ -214,7 +222,7 @@ int ncclCommShrink(void *comm, int *excluded, int excluded_count, void **child,
 int ncclCommGrow(void *comm, int ranks, const att_nccl_id_t *id, int rank, void **child,
                  att_nccl_config_t *config)
 {
-    scope_t scope = begin_creation(ATT_NCCL_CommGrow, comm, ranks, rank, CALLER);
+    scope_t scope = begin_creation(ATT_NCCL_CommGrow, comm, ranks, rank, config, CALLER);
     return end_creation(&scope, child, config,
                         scope.copy != NULL ? REAL(CommGrow, comm, ranks, id, rank, child, config)
                                            : absent("ncclCommGrow"));

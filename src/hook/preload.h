@@ -30,6 +30,7 @@ typedef struct att_preload_creation {
     int ranks, rank;             /* 0 and -1: not told (ncclCommSplit) */
     att_context_t *context;      /* set by the tuner's init */
     const att_context_t *parent; /* it is a variant of this one; NULL: it is none */
+    int cta_policy;              /* of its configuration; 0: none */
 } att_preload_creation_t;
 
 /* A decision that was taken before NCCL was called, for the communicator that the call went to
@@ -55,13 +56,13 @@ typedef struct att_preload_thread {
     att_preload_creation_t creation;
     const att_preload_routed_t *routed; /* for the next question to the tuner */
     att_lane_t *lane;                   /* of the last question */
-    bool simulating;      /* in ncclGroupSimulateEnd: what NCCL asks about is no call */
-    bool captured;        /* the call in hand, or one of the open group, goes into a CUDA graph */
-    bool timed;           /* an event was recorded before the call in hand */
-    bool recorded;        /* `record` is what it gives */
+    bool simulating; /* in ncclGroupSimulateEnd: what NCCL asks about is no call */
+    bool captured;   /* the call in hand, or one of the open group, goes into a CUDA graph */
+    bool timed;      /* an event was recorded before the call in hand */
+    bool recorded;   /* `record` is what it gives */
     att_record_t record;
-    uint32_t variants;                  /* that a task which this call begins can be sent to */
-    struct att_preload_comm *touched;   /* with variants, by the open group: a list */
+    uint32_t variants;                /* that a task which this call begins can be sent to */
+    struct att_preload_comm *touched; /* with variants, by the open group: a list */
 } att_preload_thread_t;
 
 extern __thread att_preload_thread_t att_preload_thread __attribute__((visibility("hidden")));

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pins.h"
 #include "base/protocol.h"
 #include "hook/context.h"
 #include "hook/preload.h"
@@ -22,6 +23,20 @@ int att_tuner_init_idle(void **out, att_nccl_logger_fn logger, const char *why)
     if (att_hook_attach(logger) != NULL)
         att_hook_say(logger, "a communicator is not tuned: %s", why);
     return ATT_NCCL_SUCCESS;
+}
+
+/* Not a matter of attune's settings: the same with any tuner. */
+static void warn_of_policy(const att_context_t *context)
+{
+    static _Atomic bool said;
+    int configured = att_preload_thread.creation.cta_policy;
+    if (context->rank == 0 && att_pins_efficiency(att_pins_own_variable, NULL, configured) &&
+        !atomic_exchange(&said, true))
+        att_log(
+            ATT_LOG_WARN,
+            "NCCL_CTA_POLICY or a communicator's CTAPolicy asks for EFFICIENCY; with any tuner "
+            "plugin loaded NCCL does not choose NVLS for registered buffers: where that matters "
+            "run the job without attune");
 }
 
 int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
@@ -47,6 +62,7 @@ int att_tuner_init(void **out, uint64_t comm_id, size_t ranks, size_t nodes,
                      (unsigned long long)comm_id);
         return ATT_NCCL_SUCCESS;
     }
+    warn_of_policy(context);
     /* A trial must not go into a graph, and stamps not at all (hook/stamps.h). */
     if (context->profiler_abi != 0 && context->profiler_abi < ATT_PROFILER_WITH_CALLS &&
         !att_stamps_graphs_excluded()) {

@@ -87,7 +87,7 @@ static const char *refusal(const att_preload_comm_t *entry, const att_nccl_confi
     if (entry->copy->functions[ATT_NCCL_CommSplit] == NULL)
         return "this NCCL has no ncclCommSplit";
     if ((shared != NULL && strcmp(shared, "1") == 0) ||
-        (config != NULL && config->size >= sizeof *config && config->split_share == 1))
+        (config != NULL && ATT_NCCL_CONFIG_HAS(config, split_share) && config->split_share == 1))
         return "the communicator shares its resources with what is split from it";
     if (config != NULL && config->blocking == 0)
         return "the communicator does not block";

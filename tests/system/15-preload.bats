@@ -25,6 +25,15 @@ small_run() {
     expect_status 0
 }
 
+@test "a policy that no tuner lets NCCL follow is told once" {
+    NCCL_CTA_POLICY=EFFICIENCY small_run
+    expect_output 'asks for EFFICIENCY; with any tuner plugin loaded NCCL does not choose NVLS'
+    [ "$(grep -c EFFICIENCY <<<"$output")" -eq 1 ]
+    rm -rf out
+    NCCL_CTA_POLICY=DEFAULT small_run
+    reject_output EFFICIENCY
+}
+
 @test "off and --no-graphs: a plugin alone" {
     for options in '--preload off' --no-graphs; do
         rm -rf out

@@ -96,6 +96,18 @@ ib() { # ib STATE
     expect_output 'docker run --shm-size'
 }
 
+@test "a policy that NCCL does not follow with any tuner loaded" {
+    machine
+    expect_verdict cta-policy pass
+    NCCL_CTA_POLICY=EFFICIENCY machine
+    expect_verdict cta-policy warn
+    NCCL_CTA_POLICY=1 NCCL_ALGO=RING machine
+    expect_verdict cta-policy pass
+    echo NCCL_CTA_POLICY=1 >root/etc/nccl.conf
+    machine
+    expect_verdict cta-policy warn
+}
+
 @test "socket threads times sockets is at most 64, also from nccl.conf" {
     NCCL_SOCKET_NTHREADS=8 NCCL_NSOCKS_PERTHREAD=8 machine
     expect_verdict sockets pass

@@ -22,7 +22,7 @@ typedef struct att_nccl_id {
     char internal[ATT_NCCL_ID_BYTES];
 } att_nccl_id_t;
 
-/* ncclConfig_t up to splitShare (2.18). The caller's own `size` says how much of it there is. */
+/* ncclConfig_t up to CTAPolicy (2.27). The caller's own `size` says how much of it there is. */
 typedef struct att_nccl_config {
     size_t size;
     unsigned magic;
@@ -32,8 +32,15 @@ typedef struct att_nccl_config {
     int min_ctas;
     int max_ctas;
     const char *net_name;
-    int split_share;
+    int split_share;   /* 2.18 */
+    int traffic_class; /* 2.26 */
+    const char *comm_name;
+    int collnet_enable;
+    int cta_policy;
 } att_nccl_config_t;
+
+#define ATT_NCCL_CONFIG_HAS(config, member)                                                        \
+    ((config)->size >= offsetof(att_nccl_config_t, member) + sizeof(config)->member)
 
 /* Name, then parameters. All return an ncclResult_t. */
 #define ATT_NCCL_API(X)                                                                            \

@@ -272,6 +272,50 @@ ISOLATED(rank_without_profiler)
     CHECK_EQUAL(atomic_load(&att_hook_attached()->process->answered), RANKS * 22);
 }
 
+/* ---- what a tuner takes away ---- */
+
+static size_t config_bytes;
+
+static void *run_with_policy(void *argument)
+{
+    rank_t *rank = argument;
+    att_nccl_config_t config = {
+        .size = config_bytes, .magic = ATT_NCCL_CONFIG_MAGIC, .version = 23007, .cta_policy = 1};
+    CHECK_EQUAL(ncclCommInitRankConfig(&rank->comm, RANKS, rank->id, rank->rank, &config), 0);
+    CHECK_EQUAL(ncclCommDestroy(rank->comm), 0);
+    return NULL;
+}
+
+/* How often it is said. */
+static int warnings_of_policy(size_t bytes)
+{
+    char line[400];
+    int count = 0;
+    FILE *file = freopen("policy.txt", "w", stderr);
+    CHECK(file != NULL);
+    setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
+    config_bytes = bytes;
+    fabric_ranks(FABRIC, RANKS, run_with_policy, NULL);
+    fflush(stderr);
+    file = fopen("policy.txt", "r");
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strstr(line, "asks for EFFICIENCY") != NULL;
+    fclose(file);
+    unlink("policy.txt");
+    return count;
+}
+
+ISOLATED(efficiency_in_a_configuration_is_told)
+{
+    CHECK_EQUAL(warnings_of_policy(sizeof(att_nccl_config_t)), 1);
+}
+
+/* That of an older NCCL ends before its policy. */
+ISOLATED(a_short_configuration_has_no_policy)
+{
+    CHECK_EQUAL(warnings_of_policy(offsetof(att_nccl_config_t, cta_policy)), 0);
+}
+
 /* ---- taking down ---- */
 
 static _Atomic int standing;
@@ -521,6 +565,8 @@ int main(void)
         cmocka_unit_test(every_collective_is_answered),
         cmocka_unit_test(data_type_of_an_all_gather),
         cmocka_unit_test(rank_without_profiler),
+        cmocka_unit_test(efficiency_in_a_configuration_is_told),
+        cmocka_unit_test(a_short_configuration_has_no_policy),
         cmocka_unit_test(abort_releases_a_fence),
         cmocka_unit_test(abort_without_preload),
         cmocka_unit_test(shrink_releases_a_fence),

@@ -31,7 +31,10 @@ static void *run_rank(void *argument)
                                     .cga_cluster_size = ATT_NCCL_UNDEFINED_INT,
                                     .min_ctas = ATT_NCCL_UNDEFINED_INT,
                                     .max_ctas = ATT_NCCL_UNDEFINED_INT,
-                                    .split_share = one_shares && r->rank == 1}};
+                                    .split_share = one_shares && r->rank == 1,
+                                    .traffic_class = ATT_NCCL_UNDEFINED_INT,
+                                    .collnet_enable = ATT_NCCL_UNDEFINED_INT,
+                                    .cta_policy = ATT_NCCL_UNDEFINED_INT}};
     CHECK_EQUAL(ncclCommInitRankConfig(&r->comm, RANKS, r->id, r->rank, config), 0);
     r->body(r);
     return NULL;
