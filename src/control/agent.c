@@ -373,11 +373,9 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     for (uint32_t i = 0; i < agent->task_count; i++) {
         if (agent->tasks[i] == NULL)
             continue;
-        att_task_report_t row;
-        att_task_report(agent->tasks[i], &row);
-        lost_us += row.lost_us;
-        if (count < room)
-            agent->rows[count++] = row;
+        att_task_report_t spare, *row = count < room ? &agent->rows[count++] : &spare;
+        att_task_report(agent->tasks[i], row); /* in its place: its reason points into it */
+        lost_us += row->lost_us;
         att_task_coverage(agent->tasks[i], &coverage);
     }
     agent->shared.lost_us = lost_us;

@@ -184,6 +184,25 @@ many_switches=random:trials=60
     wait $first
 }
 
+@test "each settled task of each agent is in the run folder with its own reason" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    export ATTUNE_RUN_ID=reasons ATTUNE_LOG=info RANKS_SIZES=3 RANKS_NODE
+    start_agents 2 --run-dir "$CASE_DIR/run" --strategy random:trials=5 --max-cost 0 --watch 0
+    for RANKS_NODE in 0 1; do
+        run hooked ranks 2 1 30000 2800
+        expect_status 0
+    done
+    sleep 1.2
+    stop_agents
+    local group bytes reason settled=0
+    while IFS=$'\t' read -r group bytes reason; do
+        grep "allreduce $bytes of group $group: " agents.log | grep -qF "($reason), " ||
+            fail "'$reason' of $group, $bytes bytes: $(cat agents.log)"
+        settled=$((settled + 1))
+    done < <(jq -r '.tasks[] | select(.phase == "settled") | [.group, .bytes, .reason] | @tsv' run/tasks.json)
+    [ "$settled" -ge 2 ] || fail "$settled tasks settled: $(cat run/tasks.json agents.log)"
+}
+
 @test "more tasks than one segment holds, over three agents: all are in the run folder" {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
     export ATTUNE_RUN_ID=many RANKS_SIZES=700 RANKS_NODE
