@@ -38,6 +38,7 @@ struct att_peers {
 };
 
 #define UNSENT_MOST 256 /* messages to one agent: 1 MiB */
+#define ROWS_MOST   128 /* of them rows: lists, trials, parts and coverage find room beside them */
 
 static bool is_full(void *context, uint32_t to)
 {
@@ -175,7 +176,7 @@ static void send_row(struct att_peers *p, const att_task_report_t *row)
 
 static void tell_rows(struct att_peers *p)
 {
-    for (; p->left > 0 && !is_full(p, 0); p->left--, p->next++)
+    for (; p->left > 0 && att_messenger_unsent(p->messenger, 0) < ROWS_MOST; p->left--, p->next++)
         send_row(p, &p->told[p->next % p->told_count]);
 }
 

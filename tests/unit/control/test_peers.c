@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { AGENTS = 4, WINDOW = 256 };
+enum { AGENTS = 4, WINDOW = 256, ROWS = WINDOW / 2 }; /* messages in flight; rows among them */
 
 typedef struct mail {
     struct mail *next;
@@ -148,7 +148,7 @@ static void every_task_of_every_agent_arrives(void **state)
         for (uint32_t agent = 1; agent < AGENTS; agent++)
             report(agent, ATT_TASKS, calls, 0);
         assert_false(att_peers_told(peers[1]));
-        for (uint32_t round = 0; round < ATT_TASKS / WINDOW + 2; round++)
+        for (uint32_t round = 0; round < ATT_TASKS / ROWS + 2; round++)
             step_all();
         assert_true(att_peers_told(peers[1]));
         const struct att_rows *rows = att_peers_rows(peers[0]);
@@ -165,7 +165,7 @@ static void an_agent_0_that_is_slow_hears_of_all_in_the_end(void **state)
 {
     (void)state;
     /* It takes one queue a report. */
-    for (uint32_t round = 0; round < ATT_TASKS / WINDOW + 1; round++) {
+    for (uint32_t round = 0; round < ATT_TASKS / ROWS + 1; round++) {
         messengers[1].stopped = false;
         step_all();
         messengers[1].stopped = true;
@@ -206,14 +206,30 @@ static void lists_wait_for_an_agent_that_takes_none(void **state)
     assert_false(att_peers_notes_full(peers[1]));
 }
 
+static void rows_leave_room_for_everything_else(void **state)
+{
+    (void)state;
+    att_coverage_t coverage = {.decisions = 7}, sum = {0};
+    uint64_t records = 0;
+    report(1, ATT_TASKS, 1, 0);
+    att_peers_account(peers[1], &coverage, 5, 0);
+    while (!att_peers_told(peers[1])) {
+        assert_false(att_peers_notes_full(peers[1]));
+        step_all();
+    }
+    att_peers_coverage(peers[0], &sum, &records);
+    assert_int_equal(sum.decisions, 7);
+    assert_int_equal(records, 5);
+}
+
 static void an_agent_that_floods_is_bounded(void **state)
 {
     (void)state;
-    for (uint32_t round = 0; round < 2 * ATT_TASKS / WINDOW; round++) {
+    for (uint32_t round = 0; round < 2 * ATT_TASKS / ROWS; round++) {
         report(1, 2 * ATT_TASKS, round, 0);
         step_all();
     }
-    for (uint32_t round = 0; round < 2 * ATT_TASKS / WINDOW + 2; round++)
+    for (uint32_t round = 0; round < 2 * ATT_TASKS / ROWS + 2; round++)
         step_all();
     report(2, 5, 0, 0);
     step_all();
@@ -228,6 +244,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_queue_that_is_full_grows_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_wait_for_an_agent_that_takes_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_leave_room_for_everything_else, setup, teardown),
         cmocka_unit_test_setup_teardown(an_agent_that_floods_is_bounded, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
