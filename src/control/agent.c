@@ -413,11 +413,12 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
                                .run_us = run_s * 1e6,
                                .coverage = coverage};
     static att_log_site_t site;
-    att_exporter_report(agent->exporter, &totals, agent->rows, count, last);
+    /* First, as what counts most when the end has little time left. */
     if (agent->folder != NULL &&
         att_run_folder_tasks(agent->folder, &totals, agent->rows, count, last) != ATT_OK)
         att_log_limited(&site, ATT_LOG_ERROR, "no memory for %s/tasks.json",
                         agent->config->run_dir);
+    att_exporter_report(agent->exporter, &totals, agent->rows, count, last);
 }
 
 static bool is_alive(void *context, uint32_t process)

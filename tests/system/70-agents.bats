@@ -216,6 +216,8 @@ many_switches=random:trials=60
     [ "$(grep -c '"collective"' run/tasks.json)" -eq 2100 ] || fail "$(grep -c '"collective"' run/tasks.json) tasks"
     [ "$(grep -c '^attune_task_calls_total' run/metrics.prom)" -eq 2100 ] ||
         fail "$(grep -c '^attune_task_calls_total' run/metrics.prom) tasks in the metrics"
+    # The first of the last files: mpirun gives the end a second.
+    [ ! run/tasks.json -nt run/metrics.prom ] || fail "$(stat -c '%n %y' run/*)"
     run attune top --once run
     expect_output '2100 tasks'
 }
