@@ -6,6 +6,7 @@
 #include "profile/metrics_server.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,11 @@ _Static_assert(PAGES == ATT_METRICS_PAGES, "one page a file");
 
 typedef void (*print_fn)(const att_metrics_t *metrics, FILE *out);
 
+typedef struct page {
+    size_t length;
+    char bytes[];
+} page_t;
+
 struct att_exporter {
     const att_config_t *config;
     struct att_writer *writer;
@@ -30,7 +36,18 @@ struct att_exporter {
     att_metrics_task_t *tasks;
     uint32_t *slots; /* SLOTS_A_TASK times capacity: where a task is in them, + 1 */
     uint32_t capacity;
+    _Atomic uint64_t took_ns[PAGES]; /* to make the text, by the writer */
+    page_t *_Atomic made[PAGES];     /* by the writer, for the port; NULL: nothing new */
 };
+
+/* What the text of a page is made of. */
+typedef struct snapshot {
+    struct att_exporter *exporter;
+    int page;
+    att_metrics_t metrics; /* its device and tasks are these: */
+    char device[ATT_DEVICE_TEXT];
+    att_metrics_task_t tasks[];
+} snapshot_t;
 
 static const print_fn prints[PAGES] = {att_metrics_print, att_metrics_print_inspector};
 
@@ -81,6 +98,8 @@ void att_exporter_destroy(struct att_exporter *e)
     if (e == NULL)
         return;
     att_metrics_server_destroy(e->server);
+    for (int page = 0; page < PAGES; page++)
+        free(atomic_load(&e->made[page]));
     free(e->tasks);
     free(e->slots);
     free(e);
@@ -181,23 +200,79 @@ static int take_tasks(struct att_exporter *e, const att_task_report_t *tasks, ui
 
 static att_log_site_t no_memory;
 
-static void publish(struct att_exporter *e, int page, const att_metrics_t *metrics)
+static char *print_page(const att_metrics_t *metrics, int page, size_t *length)
 {
     char *text = NULL;
-    size_t length = 0;
-    int status = -ATT_ENOMEM;
-    FILE *out = open_memstream(&text, &length);
-    if (out != NULL) {
-        prints[page](metrics, out);
-        status = fclose(out) == 0 ? ATT_OK : -ATT_ENOMEM;
-        if (status == ATT_OK && e->server != NULL)
-            status = att_metrics_server_publish(e->server, (uint32_t)page, text, length);
-        if (status == ATT_OK && e->path[page][0] != '\0') {
-            status = att_writer_put(e->writer, e->path[page], text, length);
-            text = NULL;
-        }
-    }
+    FILE *out = open_memstream(&text, length);
+    if (out == NULL)
+        return NULL;
+    prints[page](metrics, out);
+    if (fclose(out) == 0)
+        return text;
     free(text);
+    return NULL;
+}
+
+/* By the writer: the page's text, and a copy of it for the port. */
+static char *make_page(const void *data, size_t *length)
+{
+    static att_log_site_t site;
+    const snapshot_t *s = data;
+    struct att_exporter *e = s->exporter;
+    uint64_t began_ns = att_clock_ns();
+    char *text = print_page(&s->metrics, s->page, length);
+    page_t *page = text != NULL && e->server != NULL ? malloc(sizeof *page + *length) : NULL;
+    if (page != NULL) {
+        page->length = *length;
+        memcpy(page->bytes, text, *length);
+        free(atomic_exchange(&e->made[s->page], page));
+    } else if (text != NULL && e->server != NULL) {
+        att_log_limited(&site, ATT_LOG_ERROR, "no memory for the metrics at the port");
+    }
+    atomic_store(&e->took_ns[s->page], att_clock_ns() - began_ns);
+    return text;
+}
+
+static snapshot_t *copy_of(struct att_exporter *e, int page, const att_metrics_t *metrics)
+{
+    size_t bytes = metrics->task_count * sizeof *metrics->tasks;
+    snapshot_t *s = malloc(sizeof *s + bytes);
+    if (s == NULL)
+        return NULL;
+    s->exporter = e;
+    s->page = page;
+    s->metrics = *metrics;
+    s->metrics.device = s->device;
+    s->metrics.tasks = s->tasks;
+    snprintf(s->device, sizeof s->device, "%s", metrics->device);
+    if (bytes > 0)
+        memcpy(s->tasks, metrics->tasks, bytes);
+    return s;
+}
+
+/* Without a file there is no work for the writer. */
+static int publish_only(struct att_exporter *e, int page, const att_metrics_t *metrics)
+{
+    size_t length = 0;
+    if (e->server == NULL)
+        return ATT_OK;
+    char *text = print_page(metrics, page, &length);
+    if (text == NULL)
+        return -ATT_ENOMEM;
+    int status = att_metrics_server_publish(e->server, (uint32_t)page, text, length);
+    free(text);
+    return status;
+}
+
+static void publish(struct att_exporter *e, int page, const att_metrics_t *metrics)
+{
+    int status;
+    if (e->path[page][0] == '\0') {
+        status = publish_only(e, page, metrics);
+    } else {
+        snapshot_t *s = copy_of(e, page, metrics);
+        status = s != NULL ? att_writer_make(e->writer, e->path[page], make_page, s) : -ATT_ENOMEM;
+    }
     if (status != ATT_OK)
         att_log_limited(&no_memory, ATT_LOG_ERROR, "no memory for the metrics");
 }
@@ -246,12 +321,22 @@ void att_exporter_report(struct att_exporter *e, const att_run_totals_t *t,
     m.tasks = e->tasks;
     for (int page = 0; page < PAGES; page++)
         publish(e, page, &m);
-    uint64_t now_ns = att_clock_ns();
-    e->next_ns = now_ns + SHARE * (now_ns - began_ns);
+    uint64_t now_ns = att_clock_ns(), took_ns = now_ns - began_ns;
+    for (int page = 0; page < PAGES; page++)
+        took_ns += atomic_load(&e->took_ns[page]);
+    e->next_ns = now_ns + SHARE * took_ns;
 }
 
 void att_exporter_step(struct att_exporter *e, uint64_t now_ns)
 {
-    if (e != NULL)
-        att_metrics_server_step(e->server, now_ns);
+    if (e == NULL || e->server == NULL)
+        return;
+    for (int page = 0; page < PAGES; page++) {
+        page_t *made = atomic_exchange(&e->made[page], NULL);
+        if (made != NULL && att_metrics_server_publish(e->server, (uint32_t)page, made->bytes,
+                                                       made->length) != ATT_OK)
+            att_log_limited(&no_memory, ATT_LOG_ERROR, "no memory for the metrics");
+        free(made);
+    }
+    att_metrics_server_step(e->server, now_ns);
 }

@@ -3,7 +3,8 @@
  * metrics.prom in the run folder), nccl_inspector_metrics_<run>.prom beside it under NCCL
  * Inspector's names, and the loopback port (--metrics-port). docs/metrics.md.
  *
- * Making the text may take at most 1 % of a core: with many tasks it is made less often.
+ * The writer makes the text, of copies. That may take at most 1 % of a core: with many tasks it is
+ * made less often.
  */
 #ifndef ATT_CONTROL_EXPORTER_H
 #define ATT_CONTROL_EXPORTER_H
@@ -13,7 +14,8 @@
 
 struct att_exporter;
 
-/* config and writer must outlive it. -ATT_ESYSTEM: the port or the file cannot be had. */
+/* config must outlive it; the writer must have ended when it is destroyed, or be flushed.
+ * -ATT_ESYSTEM: the port or the file cannot be had. */
 int att_exporter_create(const att_config_t *config, struct att_writer *writer,
                         struct att_exporter **exporter, att_error_t *error);
 void att_exporter_destroy(struct att_exporter *exporter); /* NULL is fine */
