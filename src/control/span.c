@@ -477,9 +477,9 @@ static void look_for_tasks(struct att_span *span)
 {
     for (uint32_t i = 0; i < att_node_task_count(span->node); i++) {
         const att_segment_task_t *task = &span->memory->tasks[i];
-        if (span->branch_of[i] != NULL || task->group >= ATT_GROUPS ||
-            span->groups[task->group % ATT_GROUPS] == NULL ||
-            atomic_load(&task->state) != ATT_ENTRY_LIVE)
+        /* Before its group: it may just be filled. */
+        if (span->branch_of[i] != NULL || atomic_load(&task->state) != ATT_ENTRY_LIVE ||
+            task->group >= ATT_GROUPS || span->groups[task->group % ATT_GROUPS] == NULL)
             continue;
         span->branch_of[i] = branch_of_task(span->groups[task->group % ATT_GROUPS], task);
         if (span->branch_of[i] != NULL)
