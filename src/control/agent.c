@@ -489,8 +489,12 @@ void att_agent_finish(struct att_agent *agent)
     att_node_set_timing(agent->node, 0);
     atomic_store(&agent->memory->header.agent_tuning, 0);
     /* The others' last reports: they were told to end when we were. */
-    if (agent->folder != NULL)
+    if (agent->folder != NULL) {
         step_until(agent, att_peers_all_gone, FAREWELL_NS);
+        if (!att_peers_all_gone(agent->peers))
+            att_log(ATT_LOG_WARN, "another agent sent no last report: what its tasks and calls "
+                                  "came to in the end is not in the run folder");
+    }
     report(agent, "finished", 1, now_ns);
     att_writer_flush(agent->writer);
 }

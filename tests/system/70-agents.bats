@@ -23,6 +23,13 @@ hooked() {
     export NCCL_PROFILER_PLUGIN=$NCCL_TUNER_PLUGIN NCCL_RUNTIME_CONNECT=0
     "$@"
 }
+# agent_of NODE: the process id of that node's agent.
+agent_of() {
+    local pid
+    for pid in $(pgrep -P "$agents" attuned); do
+        ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "ATTUNE_NODE=$1" || echo "$pid"
+    done
+}
 stop_agents() {
     kill -TERM "$agents"
     wait "$agents" || true
@@ -182,6 +189,22 @@ many_switches=random:trials=60
     expect_one_line 'another sidecar serves'
     kill -TERM $first
     wait $first
+}
+
+@test "an agent without a last report is named at the end" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    export ATTUNE_RUN_ID=silent
+    start_agents 2 --run-dir "$CASE_DIR/run" --observe
+    local first second
+    first=$(agent_of n0)
+    second=$(agent_of n1)
+    run hooked ranks 4 2 1000 4096 500
+    expect_status 0
+    kill -STOP "$second"
+    kill -TERM "$first"
+    wait_for 10 grep -q 'another agent sent no last report' agents.log || fail "$(cat agents.log)"
+    kill -CONT "$second"
+    stop_agents
 }
 
 @test "each settled task of each agent is in the run folder with its own reason" {
