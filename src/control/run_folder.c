@@ -230,29 +230,61 @@ static json_t *coverage_json(const att_coverage_t *c)
                      (json_int_t)c->unsent, "waiting", (json_int_t)c->waiting);
 }
 
-static char *make_tasks(const void *data, size_t *length)
+/* Everything but the tasks. */
+static json_t *totals_json(const att_run_totals_t *totals)
 {
-    const snapshot_t *s = data;
-    const att_run_totals_t *totals = &s->totals;
-    uint64_t began_ns = att_clock_ns();
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < s->count; i++)
-        json_array_append_new(list, task_json(&s->rows[i].report));
     json_t *root =
-        json_pack("{s:i,s:s,s:s,s:I,s:s,s:{s:f,s:I,s:I},s:o,s:{s:f,s:f,s:f},s:o}", "version", 1,
+        json_pack("{s:i,s:s,s:s,s:I,s:s,s:{s:f,s:I,s:I},s:o,s:{s:f,s:f,s:f}}", "version", 1,
                   "attune", ATTUNE_VERSION, "units", "durations in microseconds, sizes in bytes",
                   "nccl_version", (json_int_t)totals->nccl_version, "state", totals->state, "agent",
                   "cpu_share", totals->cpu_share, "records", (json_int_t)totals->records, "polls",
                   (json_int_t)totals->polls, "coverage", coverage_json(&totals->coverage), "cost",
                   "lost_us", rounded(totals->lost_us), "timing_us", rounded(totals->timing_us),
-                  "run_us", rounded(totals->run_us), "tasks", list);
-    if (root == NULL)
-        return NULL;
-    json_object_set_new(root, "device", json_string(totals->device));
-    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+                  "run_us", rounded(totals->run_us));
+    if (root != NULL)
+        json_object_set_new(root, "device", json_string(totals->device));
+    return root;
+}
+
+/* One task after the other: all of them as JSON values take ten times the text. */
+static bool print_tasks(const snapshot_t *s, FILE *out)
+{
+    static const size_t flags = JSON_INDENT(1) | JSON_REAL_PRECISION(9);
+    json_t *root = totals_json(&s->totals);
+    char *head = root != NULL ? json_dumps(root, flags) : NULL;
     json_decref(root);
-    if (text != NULL)
-        *length = strlen(text);
+    if (head == NULL)
+        return false;
+    /* It goes on where its last brace is. */
+    fprintf(out, "%.*s,\n \"tasks\": [", (int)strlen(head) - 2, head);
+    free(head);
+    const char *between = "\n";
+    for (uint32_t i = 0; i < s->count; i++) {
+        json_t *task = task_json(&s->rows[i].report);
+        if (task == NULL)
+            continue;
+        fputs(between, out);
+        between = ",\n";
+        json_dumpf(task, out, flags);
+        json_decref(task);
+    }
+    fputs("\n ]\n}", out);
+    return ferror(out) == 0;
+}
+
+static char *make_tasks(const void *data, size_t *length)
+{
+    const snapshot_t *s = data;
+    uint64_t began_ns = att_clock_ns();
+    char *text = NULL;
+    FILE *out = open_memstream(&text, length);
+    if (out == NULL)
+        return NULL;
+    bool whole = print_tasks(s, out);
+    if (fclose(out) != 0 || !whole) {
+        free(text);
+        return NULL;
+    }
     atomic_store(&s->folder->took_ns, att_clock_ns() - began_ns);
     return text;
 }

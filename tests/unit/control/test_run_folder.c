@@ -8,10 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 enum { COUNT = 3 * ATT_TASKS };
+
+/* Memory that was freed stays in use then. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
 
 static char folder[] = "/tmp/att-run-folder-XXXXXX";
 static char reason[64];
@@ -47,6 +55,8 @@ static void every_task_is_written(void **state)
     assert_int_equal(att_writer_create(&writer, &error), ATT_OK);
     assert_int_equal(att_run_folder_open(folder, writer, &run, &error), ATT_OK);
     fill();
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
     assert_int_equal(att_run_folder_tasks(run, &totals, tasks, COUNT, 0), ATT_OK);
     /* Whatever becomes of the caller's. */
     memset(tasks, 0xff, sizeof tasks);
@@ -54,6 +64,10 @@ static void every_task_is_written(void **state)
     strcpy(word, "gone");
     strcpy(device, "gone");
     att_writer_flush(writer);
+    /* The copies and the text, which is some 7 MB. */
+    getrusage(RUSAGE_SELF, &after);
+    if (!SANITIZED)
+        assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 32 << 10);
     json_t *root = read_tasks(COUNT);
     assert_string_equal(json_string_value(json_object_get(root, "state")), "running");
     assert_string_equal(json_string_value(json_object_get(root, "device")), "H200");
