@@ -23,6 +23,7 @@ bool att_early_keep(att_early_t *early, uint32_t from, const att_message_t *mess
         early->first = e;
     early->last = e;
     early->count++;
+    early->records += att_message_records(message);
     return true;
 }
 
@@ -32,6 +33,7 @@ att_early_message_t *att_early_take(att_early_t *early)
     if (e == NULL)
         return NULL;
     early->first = e->next;
+    early->records -= att_message_records(&e->message);
     if (early->first == NULL)
         early->last = NULL;
     return e;

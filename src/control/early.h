@@ -16,7 +16,8 @@ typedef struct att_early_message {
 /* Zero: empty. */
 typedef struct att_early {
     att_early_message_t *first, *last;
-    uint32_t count; /* since the group is known */
+    uint32_t count;   /* since the group is known */
+    uint64_t records; /* in those that are kept */
 } att_early_t;
 
 /* False when there is no room for it: said in one line a second. */

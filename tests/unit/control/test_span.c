@@ -215,6 +215,26 @@ static void a_place_that_cannot_be_is_not_taken(void **state)
     world_destroy(w);
 }
 
+/* What came before the place is in the sums, whether or not the place ever comes. */
+static void early_records_are_counted(void **state)
+{
+    (void)state;
+    static const uint32_t node_of[2] = {0, 1};
+    world_t *w = world_create(2);
+    world_group(w, 77, 2, node_of);
+    struct att_span *span = w->nodes[1].span;
+    att_node_scan(w->nodes[1].node);
+    att_span_step(span, 1);
+    att_message_t m = {.type = ATT_MESSAGE_PARTS, .group = {.hash = 77, .ranks = 2}, .count = 1};
+    m.body.part[0].ranks = 3;
+    att_span_message(span, 0, &m);
+    att_coverage_t coverage = {0};
+    att_span_coverage(span, &coverage);
+    assert_int_equal(coverage.waiting, 3);
+    assert_int_equal(coverage.unused, 0);
+    world_destroy(w);
+}
+
 static void an_end_reaches_everybody(void **state)
 {
     (void)state;
@@ -498,6 +518,7 @@ int main(void)
         cmocka_unit_test(many_groups_take_turns),
         cmocka_unit_test(a_group_of_many_tasks),
         cmocka_unit_test(a_place_that_cannot_be_is_not_taken),
+        cmocka_unit_test(early_records_are_counted),
         cmocka_unit_test(an_end_reaches_everybody),
         cmocka_unit_test(an_ended_group_keeps_no_window),
         cmocka_unit_test(a_twin_ends_tuning),
