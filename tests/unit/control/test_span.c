@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 /* How ranks lie on nodes: counts a node, or round-robin (all zero). */
@@ -502,12 +503,12 @@ static void a_group_of_many_tasks(void **state)
     world_call_task(w, 4096);
     world_meet(w);
     att_message_t m = {.type = ATT_MESSAGE_VOTE, .group = {.hash = 0xabc, .ranks = 2}};
-    uint64_t began_ns = att_clock_ns();
+    clock_t began = clock(); /* of the processor: others may have it meanwhile */
     for (uint32_t i = 0; i < ROUNDS * ATT_TASKS; i++) {
         m.task.bytes = i % ATT_TASKS;
         att_span_message(w->nodes[0].span, 1, &m);
     }
-    assert_true(att_clock_ns() - began_ns < 5000000000ull);
+    assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
     world_destroy(w);
 }
 
