@@ -289,6 +289,16 @@ static char *make_tasks(const void *data, size_t *length)
     return text;
 }
 
+/* A strategy's text may be no UTF-8, or be cut within a letter: JSON takes neither. */
+static void make_plain(char *text)
+{
+    json_t *good = json_string(text);
+    for (unsigned char *c = (unsigned char *)text; good == NULL && *c != '\0'; c++)
+        if (*c >= 0x80)
+            *c = '?';
+    json_decref(good);
+}
+
 int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *totals,
                          const att_task_report_t *tasks, uint32_t count, int last)
 {
@@ -308,6 +318,7 @@ int att_run_folder_tasks(struct att_run_folder *folder, const att_run_totals_t *
     for (uint32_t i = 0; i < count; i++) {
         s->rows[i].report = tasks[i];
         snprintf(s->rows[i].reason, sizeof s->rows[i].reason, "%s", tasks[i].reason);
+        make_plain(s->rows[i].reason);
         s->rows[i].report.reason = s->rows[i].reason;
     }
     folder->next_ns = now_ns + SHARE * atomic_load(&folder->took_ns);

@@ -1,5 +1,6 @@
 /* tasks.json of more tasks than a segment holds: made of copies, and less often the longer it
  * takes. */
+#include "base/clock.h"
 #include "control/run_folder.h"
 
 #include <jansson.h>
@@ -77,16 +78,23 @@ static void every_task_is_written(void **state)
     json_decref(root);
 
     fill();
+    uint64_t began_ns = att_clock_ns();
     att_run_folder_tasks(run, &totals, tasks, 1, 0);
     att_writer_flush(writer);
     json_decref(read_tasks(1));
-    /* Ten times as long as the large one took has not passed. */
+    /* Ten times as long as the large one took has not passed, or this machine stood still. */
     att_run_folder_tasks(run, &totals, tasks, 2, 0);
+    bool soon = att_clock_ns() - began_ns < 50000000;
     att_writer_flush(writer);
-    json_decref(read_tasks(1));
+    if (soon)
+        json_decref(read_tasks(1));
+    strcpy(reason, "caf\xc3"); /* cut within a letter: no JSON has that */
     att_run_folder_tasks(run, &totals, tasks, 3, 1);
     att_writer_destroy(writer);
-    json_decref(read_tasks(3));
+    root = read_tasks(3);
+    row = json_array_get(json_object_get(root, "tasks"), 2);
+    assert_string_equal(json_string_value(json_object_get(row, "reason")), "caf?");
+    json_decref(root);
     att_run_folder_close(run);
     static const char *const files[] = {"tasks.json", "trials.jsonl", "lists.jsonl"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
