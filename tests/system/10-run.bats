@@ -314,6 +314,20 @@ EOF
     [ -z "$(ls "$ATTUNE_SHM_DIR")" ] || fail "left: $(ls "$ATTUNE_SHM_DIR")"
 }
 
+settled() { jq -e '[.tasks[] | select(.phase == "settled")] | length == 2' out/tasks.json >/dev/null 2>&1; }
+
+@test "every settled task has the reason of its own" {
+    needs_parts
+    attune run --fabric model --surface a40-nvlink-8-allgather --run-dir out --max-cost 0 --search-each --quiet \
+        -- attune bench allgather --size-list 4M,80M -t 8 -n 300 --time 120 >/dev/null 2>&1 &
+    local job=$!
+    wait_for 100 settled
+    jq -e '[.tasks[].reason] | all(test("^wins by [0-9.]+ %")) and .[0] != .[1]' out/tasks.json ||
+        fail "$(jq -c '.tasks[] | [.bytes, .reason]' out/tasks.json)"
+    kill "$job"
+    wait "$job" || true
+}
+
 @test "sizes within a sixteenth of each other share one search" {
     needs_parts
     run attune run --run-dir out --fabric model --surface a40-nvlink-8-allgather --max-cost 0 \
