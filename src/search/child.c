@@ -210,6 +210,7 @@ void att_child_stop(struct att_child *child)
     if (child == NULL)
         return;
     close(child->control);
+    kill(child->supervisor, SIGCONT); /* stopped, it would not see that */
     while (waitpid(child->supervisor, NULL, 0) < 0 && errno == EINTR)
         ;
     free(child);

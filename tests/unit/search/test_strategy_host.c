@@ -403,6 +403,25 @@ static void children_die_with_the_parent(void **state)
     close(alive[0]);
 }
 
+static void a_child_that_is_stopped_ends_with_its_host(void **state)
+{
+    (void)state;
+    struct att_strategy_host *host = host_of(ATT_HOST_CHILD, PATIENT);
+    FILE *children = fopen("/proc/thread-self/children", "r");
+    int pid;
+    if (children == NULL) {
+        att_strategy_host_destroy(host);
+        print_message("skip: this kernel lists no children in /proc\n");
+        skip();
+    }
+    assert_int_equal(fscanf(children, "%d", &pid), 1);
+    fclose(children);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    alarm(20);
+    att_strategy_host_destroy(host);
+    alarm(0);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -433,6 +452,7 @@ int main(void)
         cmocka_unit_test(many_searches_at_once),
         cmocka_unit_test(a_worker_keeps_nothing_of_its_parent),
         cmocka_unit_test(children_die_with_the_parent),
+        cmocka_unit_test(a_child_that_is_stopped_ends_with_its_host),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
