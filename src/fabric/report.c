@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,17 +46,23 @@ static void write_report(void)
                   total.setup ? total.setup->surface_name : NULL, "load",
                   total.setup ? total.setup->load_name : NULL, "ranks", total.ranks, "calls",
                   (json_int_t)total.calls, "mismatches", (json_int_t)total.mismatches);
-    char path[1024], temporary[1040];
+    char path[PATH_MAX], temporary[PATH_MAX + 8];
     /* Process ids repeat over nodes and containers that share the folder. */
-    snprintf(path, sizeof path, "%s/fabric-%d-%08x.json", directory, (int)getpid(),
-             (unsigned)att_device_process());
+    int length = snprintf(path, sizeof path, "%s/fabric-%d-%08x.json", directory, (int)getpid(),
+                          (unsigned)att_device_process());
     snprintf(temporary, sizeof temporary, "%s.new", path);
-    int fd = att_descriptor_keep(open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    errno = ENAMETOOLONG;
+    int fd = -1;
+    if (length < (int)sizeof path) /* cut, it would be a file elsewhere */
+        fd = att_descriptor_keep(open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     bool failed = fd < 0 || !root || json_dumpfd(root, fd, JSON_COMPACT);
     if (fd >= 0)
         failed |= close(fd) != 0;
-    if (failed || rename(temporary, path))
+    if (failed || rename(temporary, path)) {
         att_fabric_error(ncclSystemError, "cannot write %s: %s", path, strerror(errno));
+        if (fd >= 0)
+            unlink(temporary);
+    }
     json_decref(root);
 }
 

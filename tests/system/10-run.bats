@@ -314,6 +314,17 @@ EOF
     [ -z "$(ls "$ATTUNE_SHM_DIR")" ] || fail "left: $(ls "$ATTUNE_SHM_DIR")"
 }
 
+@test "a run folder with a long path: all files are in it and none beside it" {
+    needs_parts
+    local part=$(printf 'd%.0s' {1..200})
+    local folder=$part/$part/$part/$part/$part/$part
+    run attune run --fabric model --surface a40-nvlink-8-allgather --run-dir "$folder" --quiet -- attune bench allgather -b 4M -e 4M -t 8
+    expect_status 0
+    find "$part" -type f -path "$folder/fabric-*.json" | grep -q . || fail "$(ls "$folder")"
+    run find "$part" -type f -not -path "$folder/*"
+    [ -z "$output" ] || fail 'written beside it'
+}
+
 settled() { jq -e '[.tasks[] | select(.phase == "settled")] | length == 2' out/tasks.json >/dev/null 2>&1; }
 
 @test "every settled task has the reason of its own" {
