@@ -4,6 +4,7 @@
 #include "cli/bench_nccl.h"
 #include "cli/bench_setting.h"
 #include "cli/bench_world.h"
+#include "cli/refused_option.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -416,16 +417,11 @@ static int check_together(const att_bench_options_t *o, att_error_t *error)
     return ATT_OK;
 }
 
-/* "option '--frob' is not known" for a long one, "'-x'" for a letter. */
-static int refuse(char **argv, int code, int letter, att_error_t *error)
+static int refuse(char **argv, int code, att_error_t *error)
 {
-    char name[80];
-    if (letter > 0 && letter < 256)
-        snprintf(name, sizeof name, "-%c", letter);
-    else
-        snprintf(name, sizeof name, "%s", argv[optind - 1]);
-    return att_fail(error, ATT_EUSAGE, "attune bench: option %s %s; see attune bench --help", name,
-                    code == ':' ? "needs a value" : "is not known");
+    char name[ATT_REFUSED_OPTION];
+    return att_fail(error, ATT_EUSAGE, "attune bench: option %s %s; see attune bench --help",
+                    att_refused_option(argv, name), code == ':' ? "needs a value" : "is not known");
 }
 
 static size_t fill_tables(struct option *longs, char *shorts)
@@ -478,7 +474,7 @@ int att_bench_options_parse(att_bench_options_t *options, int argc, char **argv,
                 error->text[0] = '\0';
             return -ATT_EUSAGE;
         }
-        int rc = code == '?' || code == ':' ? refuse(argv, code, optopt, error)
+        int rc = code == '?' || code == ':' ? refuse(argv, code, error)
                                             : parse_option(options, code, optarg, error);
         if (rc != 0)
             return rc;

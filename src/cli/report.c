@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cli/compare.h"
+#include "cli/refused_option.h"
 #include "cli/report_page.h"
 
 #include <getopt.h>
@@ -68,6 +69,7 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
         {"compare", no_argument, NULL, 'c'},      {"noise", required_argument, NULL, 'n'},
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     *o = (options_t){.noise = -1};
+    char name[ATT_REFUSED_OPTION];
     optind = 1;
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
@@ -94,7 +96,7 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
         default:
             return att_fail(error, ATT_EUSAGE,
                             "%.60s is not an option, or lacks its value; see attune report --help",
-                            argv[optind - 1]);
+                            att_refused_option(argv, name));
         }
     }
     if (o->compare)

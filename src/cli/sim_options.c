@@ -1,6 +1,7 @@
 #include "cli/sim_options.h"
 
 #include "base/names.h"
+#include "cli/refused_option.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -363,6 +364,7 @@ int att_sim_options_parse(int argc, char **argv, att_sim_options_t *options, att
                            .lead = 1,
                            .workers = cores > 0 && cores <= 256 ? (uint32_t)cores : 1,
                            .limit_s = 300};
+    char name[ATT_REFUSED_OPTION];
     optind = 0;
     opterr = 0;
     bool given[OPTIONS] = {false};
@@ -373,10 +375,11 @@ int att_sim_options_parse(int argc, char **argv, att_sim_options_t *options, att
             return 1;
         }
         if (code == ':')
-            return att_fail(error, ATT_EUSAGE, "%.80s needs a value", argv[optind - 1]);
+            return att_fail(error, ATT_EUSAGE, "%.80s needs a value",
+                            att_refused_option(argv, name));
         if (code == '?')
             return att_fail(error, ATT_EUSAGE, "no option %.80s; attune sim --help lists them",
-                            argv[optind - 1]);
+                            att_refused_option(argv, name));
         int rc = take(&o, code, flags[index].name, optarg, error);
         if (rc != ATT_OK)
             return rc;

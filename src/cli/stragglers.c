@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "cli/lateness_json.h"
+#include "cli/refused_option.h"
 #include "cli/trace_open.h"
 #include "profile/out.h"
 
@@ -46,6 +47,7 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     *o = (options_t){0};
+    char name[ATT_REFUSED_OPTION];
     optind = 1;
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
@@ -72,7 +74,7 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
             return att_fail(
                 error, ATT_EUSAGE,
                 "%.60s is not an option, or lacks its value; see attune stragglers --help",
-                argv[optind - 1]);
+                att_refused_option(argv, name));
         }
     }
     if (optind + 1 != argc)

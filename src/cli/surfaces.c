@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "cli/json_file.h"
+#include "cli/refused_option.h"
 #include "surface/file.h"
 #include "surface/shape.h"
 #include "surface/surface.h"
@@ -216,6 +217,7 @@ static int parse(options_t *o, int argc, char **argv)
                                           {NULL, 0, NULL, 0}};
     int code;
     char *end;
+    char name[ATT_REFUSED_OPTION];
     optind = 1;
     opterr = 0;
     while ((code = getopt_long(argc, argv, "h", longs, NULL)) != -1)
@@ -240,7 +242,7 @@ static int parse(options_t *o, int argc, char **argv)
             att_log(ATT_LOG_ERROR,
                     "'%.60s' is not understood or needs a value; see attune "
                     "surfaces --help",
-                    argv[optind - 1]);
+                    att_refused_option(argv, name));
             return -ATT_EUSAGE;
         }
     return ATT_OK;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "cli/counted.h"
+#include "cli/refused_option.h"
 #include "cli/trace_chrome.h"
 #include "cli/trace_open.h"
 #include "cli/trace_request.h"
@@ -143,13 +144,14 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     *o = (options_t){.part_bytes = PART_BYTES};
+    char name[ATT_REFUSED_OPTION];
     optind = 1;
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, "o:qh", longs, NULL)) != -1;) {
         if (code == '?')
             return att_fail(error, ATT_EUSAGE,
                             "%.60s is not an option, or lacks its value; see attune trace --help",
-                            argv[optind - 1]);
+                            att_refused_option(argv, name));
         int status = take_option(code, o, error);
         if (status != ATT_OK)
             return status;

@@ -39,6 +39,25 @@ unstarted() {
     [ -z "$(ls -d attune-* 2>/dev/null)" ] || fail 'a run folder was made'
 }
 
+@test "an option that a command does not have is named, also one letter of several" {
+    local command
+    for command in report trace stragglers surfaces sim bench record; do
+        for word in -ZY --frobnicate; do
+            run --separate-stderr attune "$command" "$word" run
+            expect_status 2
+            expect_one_line "(^|[ ':])${word%Y}[ ';]"
+            run --separate-stderr attune "$command" --help=yes "$word"
+            expect_status 2
+        done
+    done
+    run --separate-stderr attune report --json -Zdash
+    expect_one_line '^attune: error: -Z is not an option'
+    run --separate-stderr attune report run --output
+    expect_one_line '^attune: error: --output is not an option, or lacks its value'
+    run --separate-stderr attune bench --iters
+    expect_one_line '^attune bench: option --iters needs a value'
+}
+
 @test "a variable with a bad value is named" {
     attune_with_fake
     ATTUNE_WATCH=often refused "ATTUNE_WATCH: 'often' is not accepted"

@@ -1,0 +1,13 @@
+/*
+ * refused option: what getopt_long(3) did not take, in the user's words.
+ */
+#ifndef ATT_CLI_REFUSED_OPTION_H
+#define ATT_CLI_REFUSED_OPTION_H
+
+#define ATT_REFUSED_OPTION 80
+
+/* After '?' or ':' of getopt_long: "--frob", or "-x" for a letter, also one of "-xyz". Returns
+ * text. */
+const char *att_refused_option(char **argv, char text[ATT_REFUSED_OPTION]);
+
+#endif
