@@ -1,10 +1,9 @@
 #include "cli/counted.h"
 
+#include "cli/folder_glob.h"
 #include "profile/counters.h"
 
-#include <glob.h>
 #include <jansson.h>
-#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -175,12 +174,10 @@ static int read_file(const char *path, att_counted_t *into, att_error_t *error)
 
 int att_counted_read(const char *run, att_counted_t *counted, att_error_t *error)
 {
-    char pattern[PATH_MAX];
     glob_t files;
     int status = ATT_OK;
     memset(counted, 0, sizeof *counted);
-    snprintf(pattern, sizeof pattern, "%s/counters/node-*.jsonl", run);
-    if (glob(pattern, 0, NULL, &files) != 0)
+    if (att_folder_glob(run, "counters/node-*.jsonl", &files) != 0)
         return ATT_OK;
     for (size_t i = 0; i < files.gl_pathc && status == ATT_OK; i++)
         status = read_file(files.gl_pathv[i], counted, error);

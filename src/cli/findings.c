@@ -1,8 +1,8 @@
 #include "cli/findings.h"
 
+#include "cli/folder_glob.h"
 #include "cli/json_file.h"
 
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,23 +63,12 @@ static int add_files(const char *run_dir, const char *pattern,
                      int (*add)(const json_t *, att_findings_t *, att_error_t *),
                      att_findings_t *findings, att_error_t *error)
 {
-    char folder[PATH_MAX];
-    size_t used = 0;
-    /* The folder's name is no pattern. */
-    for (const char *c = run_dir; *c != '\0' && used + 3 < sizeof folder; c++) {
-        if (strchr("*?[]\\", *c) != NULL)
-            folder[used++] = '\\';
-        folder[used++] = *c;
-    }
-    folder[used] = '\0';
-    char full[PATH_MAX + 32];
-    snprintf(full, sizeof full, "%s/%s", folder, pattern);
     glob_t found;
-    int g = glob(full, 0, NULL, &found);
+    int g = att_folder_glob(run_dir, pattern, &found);
     if (g == GLOB_NOMATCH)
         return ATT_OK;
     if (g != 0)
-        return att_fail(error, ATT_ESYSTEM, "%s: cannot be listed", full);
+        return att_fail(error, ATT_ESYSTEM, "%s/%s: cannot be listed", run_dir, pattern);
     int rc = ATT_OK;
     for (size_t i = 0; rc == ATT_OK && i < found.gl_pathc; i++) {
         json_t *root;

@@ -1,13 +1,13 @@
 #include "cli/trace_request.h"
 
 #include "base/clock.h"
+#include "cli/folder_glob.h"
 #include "cli/json_file.h"
 #include "cli/tasks_file.h"
 #include "profile/stream.h"
 #include "profile/trace_mode.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
@@ -55,11 +55,9 @@ static int write_request(const char *run, const char *mode, uint64_t token, att_
 /* How many agents have followed this request, and how many there are. */
 static void count_followers(const char *run, uint64_t token, int *followed, int *agents)
 {
-    char pattern[PATH_MAX];
     glob_t files;
     *followed = *agents = 0;
-    snprintf(pattern, sizeof pattern, "%s/" ATT_STREAM_FOLDER "/node-*.json", run);
-    if (glob(pattern, 0, NULL, &files) != 0)
+    if (att_folder_glob(run, ATT_STREAM_FOLDER "/node-*.json", &files) != 0)
         return;
     for (size_t i = 0; i < files.gl_pathc; i++) {
         json_t *status = json_load_file(files.gl_pathv[i], 0, NULL);

@@ -269,6 +269,25 @@ short_of_room() { # BLOCKS-OF-1024 COMMAND...
     expect_one_line 'has finished'
 }
 
+@test "a run folder whose name reads as a pattern: start, stop and counters are found all the same" {
+    needs_parts
+    local folder='lr[1-9]*\a'
+    attune run --quiet --observe --fabric real --counters on --run-dir "$folder" -- \
+        attune bench allreduce -b 64K -e 64K -t 2 -c 0 --time 60 >/dev/null 2>&1 &
+    local job=$!
+    wait_for 15 test -e "$folder/tasks.json"
+    run attune trace start "$folder"
+    expect_status 0
+    sleep 1.5
+    run attune trace stop "$folder"
+    expect_status 0
+    kill -TERM $job
+    wait $job || true
+    attune trace "$folder" -o out.json -q
+    [ ! -s "$folder/counters/node-0000.jsonl" ] || ! grep -q '"values"' "$folder/counters/node-0000.jsonl" ||
+        grep -q '"ph":"C"' out.json || fail 'no counters in the trace'
+}
+
 @test "modelled fabric, 16 ranks: a rank delayed by 2, 20, 200 ms is named, nobody else" {
     needs_parts
     local ms
