@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +134,20 @@ const char *att_json_text_at(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
+/* A device, a pipe or a link, as /dev/null and /dev/stdout: a file in its place would harm the
+ * machine. */
+static bool is_special(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
 static int why_not_writable(const char *path)
 {
     char temporary[PATH_MAX];
     struct stat found;
+    if (is_special(path))
+        return access(path, W_OK) == 0 ? 0 : errno;
     if (snprintf(temporary, sizeof temporary, "%s.tmp", path) >= (int)sizeof temporary)
         return ENAMETOOLONG;
     if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
@@ -163,18 +174,20 @@ int att_json_replace(const char *path, json_t *root, att_error_t *error)
     int rc = ATT_OK;
     if (root == NULL)
         return att_fail(error, ATT_ENOMEM, "%s: out of memory", path);
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    bool in_place = is_special(path);
+    snprintf(temporary, sizeof temporary, in_place ? "%s" : "%s.tmp", path);
     FILE *file = fopen(temporary, "we");
     if (file == NULL) {
-        rc = att_fail_errno(error, "%s", temporary);
+        rc = att_fail_errno(error, "%s", path);
         goto free_root;
     }
     int bad = json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0;
     bad |= fputc('\n', file) == EOF;
     bad |= fclose(file) != 0;
-    if (bad || rename(temporary, path) != 0) {
+    if (bad || (!in_place && rename(temporary, path) != 0)) {
         rc = att_fail_errno(error, "%s", path);
-        unlink(temporary);
+        if (!in_place)
+            unlink(temporary);
     }
 free_root:
     json_decref(root);

@@ -33,7 +33,8 @@ const char *att_json_text_at(const json_t *object, const char *key);
 /* Whether att_json_replace can write there, for who has hours of work before it: leaves nothing
  * behind, and what stands at the path as it is. -ATT_ESYSTEM; the text begins with the path. */
 int att_json_check_writable(const char *path, att_error_t *error);
-/* Write <path>.tmp and rename it to path. Takes over the reference to `root`. */
+/* Write <path>.tmp and rename it to path; a device, pipe or link is written to as it is. Takes over
+ * the reference to `root`. */
 int att_json_replace(const char *path, json_t *root, att_error_t *error);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SHARE 100u /* of the time that making the text took is left before it is made again */
@@ -67,6 +68,9 @@ static int name_files(struct att_exporter *e, att_error_t *error)
         snprintf(e->path[INSPECTOR], PATH_MAX, "%.*snccl_inspector_metrics_%s.prom", folder,
                  e->path[OWN], c->run_id[0] != '\0' ? c->run_id : "attune") >= PATH_MAX)
         return att_fail(error, ATT_EUSAGE, "--metrics-file: the path is too long");
+    struct stat found;
+    if (stat(e->path[OWN], &found) == 0 && S_ISCHR(found.st_mode))
+        e->path[INSPECTOR][0] = '\0'; /* nothing is put into the folder of devices */
     /* A folder that cannot be written is known now, not when the job runs. */
     return c->metrics_file[0] != '\0' ? att_metrics_replace(e->path[OWN], "", 0, error) : ATT_OK;
 }

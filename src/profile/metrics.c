@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef enum kind { COUNT, REAL, FLAG } kind_t;
@@ -302,20 +304,25 @@ void att_metrics_print_inspector(const att_metrics_t *m, FILE *out)
 
 int att_metrics_replace(const char *path, const char *bytes, size_t length, att_error_t *error)
 {
-    char temporary[PATH_MAX];
+    char temporary[PATH_MAX], real[PATH_MAX];
+    struct stat found;
+    if (lstat(path, &found) == 0 && S_ISLNK(found.st_mode) && realpath(path, real) != NULL)
+        path = real; /* the link stays */
     const char *slash = strrchr(path, '/');
     int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
     /* A hidden name: collectors of text files take every *.prom. */
     if (snprintf(temporary, sizeof temporary, "%.*s.%s.new", folder, path, path + folder) >=
         (int)sizeof temporary)
         return att_fail(error, ATT_ESYSTEM, "%s: the path is too long", path);
-    FILE *file = fopen(temporary, "we");
+    bool device = stat(path, &found) == 0 && S_ISCHR(found.st_mode); /* /dev/null stays one */
+    FILE *file = fopen(device ? path : temporary, "we");
     if (file == NULL)
-        return att_fail_errno(error, "cannot write %s", temporary);
+        return att_fail_errno(error, "cannot write %s", path);
     size_t written = fwrite(bytes, 1, length, file);
-    if (fclose(file) != 0 || written != length || rename(temporary, path) != 0) {
+    if (fclose(file) != 0 || written != length || (!device && rename(temporary, path) != 0)) {
         int status = att_fail_errno(error, "cannot write %s", path);
-        unlink(temporary);
+        if (!device)
+            unlink(temporary);
         return status;
     }
     return ATT_OK;

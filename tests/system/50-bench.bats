@@ -25,6 +25,22 @@ field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
     [ -z "$output" ] || fail 'it measured'
 }
 
+@test "-J into a pipe or through a link: they stay what they are" {
+    mkfifo pipe
+    timeout 60 cat pipe >got &
+    run timeout 60 attune bench -b 4K -e 4K -t 2 -n 3 -J pipe
+    expect_status 0
+    [ -p pipe ] || fail 'replaced by a file'
+    wait
+    jq -e '.version' got || fail "$(cat got)"
+    ln -s there.json link.json
+    echo >there.json
+    run timeout 60 attune bench -b 4K -e 4K -t 2 -n 3 -J link.json
+    expect_status 0
+    [ -L link.json ] || fail 'the link is gone'
+    jq -e '.version' there.json || fail "$(cat there.json)"
+}
+
 @test "all collectives on four threads: nccl-tests' columns, right results" {
     run timeout 60 attune bench all -b 4K -e 64K -f 4 -t 4 -n 3
     expect_status 0

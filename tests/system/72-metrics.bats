@@ -93,6 +93,17 @@ value() { awk -v name="$2" 'index($0, name) == 1 { print $NF; exit }' "$1"; }
     wait "${hung[@]}"
 }
 
+@test "a device as --metrics-file stays one, and nothing is put beside it" {
+    needs_parts
+    mkdir folder
+    mknod folder/null c 1 3 || skip 'this user makes no devices'
+    run attune run --quiet --fabric model --surface a40-nvlink-8-allgather --run-dir r --metrics-file "$PWD/folder/null" -- \
+        attune bench allgather -b 4M -e 4M -t 8
+    expect_status 0
+    [ "$(stat -c %F folder/null)" = 'character special file' ] || fail 'replaced by a file'
+    [ "$(ls -A folder)" = null ] || fail "beside it: $(ls -A folder)"
+}
+
 @test "a port that is taken and a file that cannot be written are refused before the job begins" {
     needs_parts
     port=$(free_port)

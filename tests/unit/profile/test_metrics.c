@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -176,10 +178,39 @@ static void a_file_is_replaced_whole_or_not_at_all(void **state)
     assert_int_equal(fread(text, 1, sizeof text, file), 3);
     assert_string_equal(text, "two");
     fclose(file);
+    char link[64];
+    snprintf(link, sizeof link, "%s/link", folder);
+    assert_int_equal(symlink("a.prom", link), 0);
+    assert_int_equal(att_metrics_replace(link, "six", 3, &error), ATT_OK);
+    assert_int_equal(unlink(link), 0);
+    file = fopen(path, "r");
+    assert_int_equal(fread(text, 1, sizeof text, file), 3);
+    assert_string_equal(text, "six"); /* where the link leads */
+    fclose(file);
     unlink(path);
     assert_int_equal(rmdir(folder), 0); /* nothing else was left */
     assert_int_equal(att_metrics_replace(path, "x", 1, &error), -ATT_ESYSTEM);
     assert_non_null(strstr(error.text, folder));
+}
+
+static void a_device_stays_one(void **state)
+{
+    char folder[] = "metrics-XXXXXX", path[64];
+    struct stat found;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/null", folder);
+    if (mknod(path, S_IFCHR | 0600, makedev(1, 3)) != 0) {
+        rmdir(folder);
+        print_message("skip: this user makes no devices\n");
+        skip();
+    }
+    int status = att_metrics_replace(path, "one", 3, NULL);
+    int status_of_stat = stat(path, &found);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(status, ATT_OK);
+    assert_int_equal(status_of_stat, 0);
+    assert_true(S_ISCHR(found.st_mode));
 }
 
 int main(void)
@@ -190,6 +221,7 @@ int main(void)
         cmocka_unit_test(the_text_reads_back),
         cmocka_unit_test(inspector_names),
         cmocka_unit_test(a_file_is_replaced_whole_or_not_at_all),
+        cmocka_unit_test(a_device_stays_one),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }
