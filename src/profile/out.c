@@ -43,7 +43,7 @@ int att_out_open(att_out_t *out, const char *path, att_error_t *error)
         if (status != ATT_OK)
             return status;
     }
-    snprintf(out->path, sizeof out->path, "%s", path);
+    snprintf(out->path, sizeof out->path, "%s", strcmp(path, "-") == 0 ? "standard output" : path);
     /* Level 1: the text is so regular that more effort gains little. T: no compression. */
     out->gzip = strcmp(path, "-") == 0 ? gzdopen(dup(STDOUT_FILENO), "wT")
                                        : gzopen(out->place[0] != '\0' ? out->place : path,

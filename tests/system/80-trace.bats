@@ -205,6 +205,9 @@ short_of_room() { # BLOCKS-OF-1024 COMMAND...
     expect_status 4
     expect_one_line 'cannot write /dev/full: No space left'
     [ -c /dev/full ]
+    run --separate-stderr sh -c 'attune trace full -o - --format csv >/dev/full'
+    expect_status 4
+    expect_one_line 'cannot write standard output: No space left'
 }
 
 @test "ring mode never grows, and what it holds can be read" {
