@@ -59,7 +59,10 @@ static void write_report(void)
     if (fd >= 0)
         failed |= close(fd) != 0;
     if (failed || rename(temporary, path)) {
-        att_fabric_error(ncclSystemError, "cannot write %s: %s", path, strerror(errno));
+        static bool told; /* by the first of many communicators */
+        if (!told)
+            att_fabric_error(ncclSystemError, "cannot write %s: %s", path, strerror(errno));
+        told = true;
         if (fd >= 0)
             unlink(temporary);
     }

@@ -41,6 +41,11 @@ field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
     jq -e '.version' there.json || fail "$(cat there.json)"
 }
 
+@test "a run folder that is gone is told in one line, however many communicators end" {
+    ATTUNE_RUN_DIR=$PWD/gone run --separate-stderr timeout 60 attune bench -b 4K -e 4K -t 4 -n 3
+    [ "$(grep -c 'fabric-.*No such file' <<<"$stderr")" -eq 1 ] || fail 'expected one line'
+}
+
 @test "all collectives on four threads: nccl-tests' columns, right results" {
     run timeout 60 attune bench all -b 4K -e 64K -f 4 -t 4 -n 3
     expect_status 0
