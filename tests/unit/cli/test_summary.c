@@ -1,6 +1,5 @@
 /* summary: bandwidths by nccl-tests' formulas, null where nothing is known, the table's words. */
 #include "base/bandwidth.h"
-#include "base/clock.h"
 #include "cli/summary.h"
 #include "folder.h"
 #include "tasks.h"
@@ -9,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -246,9 +246,9 @@ static void a_table_of_many_tasks(void **state)
     many.rows = rows;
     many.count = COUNT;
     att_summary_init(&s, "n", "none", "", "none", "exit status 0", &f, &many);
-    uint64_t began_ns = att_clock_ns();
+    clock_t began = clock(); /* of the processor: others may use it too */
     char *text = printed(&s);
-    assert_true(att_clock_ns() - began_ns < 5000000000ull);
+    assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
     assert_non_null(strstr(text, "allgather 1000 x8 0x0 "));
     assert_non_null(strstr(text, "allgather 1000 x8 0x1 "));
     assert_non_null(strstr(text, "allgather 30998 x8 0xea5d "));

@@ -1,11 +1,11 @@
 /* Rows of other agents at agent 0: many, found again, and bounded whatever an agent sends. */
-#include "base/clock.h"
 #include "control/rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 static struct att_rows *rows;
@@ -31,7 +31,7 @@ static att_task_report_t report_of(uint32_t task)
 static void more_than_a_segment_holds(void **state)
 {
     (void)state;
-    uint64_t began_ns = att_clock_ns();
+    clock_t began = clock(); /* of the processor: others may use it too */
     for (int again = 0; again < 2; again++)
         for (uint32_t from = 1; from < 16; from++)
             for (uint32_t task = 0; task < ATT_TASKS; task++) {
@@ -40,7 +40,7 @@ static void more_than_a_segment_holds(void **state)
                 assert_int_equal(att_rows_put(rows, from, &report, again ? "late" : "early"), 0);
             }
     /* 60,000 rows take a second by far; looked for one by one they took a minute. */
-    assert_true(att_clock_ns() - began_ns < 10000000000ull);
+    assert_true(clock() - began < 10 * CLOCKS_PER_SEC);
     assert_int_equal(att_rows_count(rows), 15 * ATT_TASKS);
     for (uint32_t i = 0; i < att_rows_count(rows); i++) {
         const att_task_report_t *row = att_rows_get(rows, i);
