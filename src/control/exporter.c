@@ -69,7 +69,13 @@ static int name_files(struct att_exporter *e, att_error_t *error)
                  e->path[OWN], c->run_id[0] != '\0' ? c->run_id : "attune") >= PATH_MAX)
         return att_fail(error, ATT_EUSAGE, "--metrics-file: the path is too long");
     struct stat found;
-    if (stat(e->path[OWN], &found) == 0 && S_ISCHR(found.st_mode))
+    bool exists = lstat(e->path[OWN], &found) == 0;
+    if (exists && S_ISLNK(found.st_mode))
+        return att_fail(error, ATT_EUSAGE,
+                        "--metrics-file: %.300s is a link, which a file would replace: name the "
+                        "file that it leads to",
+                        e->path[OWN]);
+    if (exists && S_ISCHR(found.st_mode))
         e->path[INSPECTOR][0] = '\0'; /* nothing is put into the folder of devices */
     /* A folder that cannot be written is known now, not when the job runs. */
     return c->metrics_file[0] != '\0' ? att_metrics_replace(e->path[OWN], "", 0, error) : ATT_OK;

@@ -3,10 +3,10 @@
 #include "base/bandwidth.h"
 #include "base/names.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -304,20 +304,24 @@ void att_metrics_print_inspector(const att_metrics_t *m, FILE *out)
 
 int att_metrics_replace(const char *path, const char *bytes, size_t length, att_error_t *error)
 {
-    char temporary[PATH_MAX], real[PATH_MAX];
+    char temporary[PATH_MAX];
     struct stat found;
-    if (lstat(path, &found) == 0 && S_ISLNK(found.st_mode) && realpath(path, real) != NULL)
-        path = real; /* the link stays */
     const char *slash = strrchr(path, '/');
     int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
     /* A hidden name: collectors of text files take every *.prom. */
     if (snprintf(temporary, sizeof temporary, "%.*s.%s.new", folder, path, path + folder) >=
         (int)sizeof temporary)
         return att_fail(error, ATT_ESYSTEM, "%s: the path is too long", path);
-    bool device = stat(path, &found) == 0 && S_ISCHR(found.st_mode); /* /dev/null stays one */
-    FILE *file = fopen(device ? path : temporary, "we");
-    if (file == NULL)
-        return att_fail_errno(error, "cannot write %s", path);
+    bool device = lstat(path, &found) == 0 && S_ISCHR(found.st_mode); /* /dev/null stays one */
+    int fd = device ? open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+                    : open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL) {
+        int status = att_fail_errno(error, "cannot write %s", path);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
     size_t written = fwrite(bytes, 1, length, file);
     if (fclose(file) != 0 || written != length || (!device && rename(temporary, path) != 0)) {
         int status = att_fail_errno(error, "cannot write %s", path);

@@ -51,8 +51,8 @@ void att_metrics_print(const att_metrics_t *metrics, FILE *out);
  * reduced over its ranks (gpu="all"); no other unit or label would be found by what reads them. */
 void att_metrics_print_inspector(const att_metrics_t *metrics, FILE *out);
 
-/* Replace `path` by the bytes in one step: a temporary file beside it, then rename; a device is
- * written to as it is. -ATT_ESYSTEM. */
+/* Replace `path` by the bytes in one step: a temporary file beside it, then rename. A device is
+ * written to as it is; a link is replaced, never followed. -ATT_ESYSTEM. */
 int att_metrics_replace(const char *path, const char *bytes, size_t length, att_error_t *error);
 
 #endif

@@ -104,6 +104,15 @@ value() { awk -v name="$2" 'index($0, name) == 1 { print $NF; exit }' "$1"; }
     [ "$(ls -A folder)" = null ] || fail "beside it: $(ls -A folder)"
 }
 
+@test "a link as --metrics-file is refused: others may lead it elsewhere" {
+    needs_parts
+    ln -s elsewhere link
+    run --separate-stderr attune run --run-dir r --metrics-file "$PWD/link" -- true
+    expect_status 125
+    [[ $stderr == *"link is a link, which a file would replace: name the file that it leads to"* ]] || fail "$stderr"
+    [ -L link ] && [ ! -e elsewhere ]
+}
+
 @test "a port that is taken and a file that cannot be written are refused before the job begins" {
     needs_parts
     port=$(free_port)
