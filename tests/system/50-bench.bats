@@ -28,10 +28,11 @@ field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
 @test "-J into a pipe or through a link: they stay what they are" {
     mkfifo pipe
     timeout 60 cat pipe >got &
+    reader=$!
     run timeout 60 attune bench -b 4K -e 4K -t 2 -n 3 -J pipe
     expect_status 0
     [ -p pipe ] || fail 'replaced by a file'
-    wait
+    wait "$reader"
     jq -e '.version' got || fail "$(cat got)"
     ln -s there.json link.json
     echo >there.json
