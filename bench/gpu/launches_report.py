@@ -56,7 +56,15 @@ def interval(files):
 
 
 def main(paths, drop, kinds):
-    runs = [read(path, drop) for path in paths]
+    try:
+        runs = [read(path, drop) for path in paths]
+    except (OSError, ValueError) as error:
+        sys.exit(f"launches_report.py: {error}")
+    there = {kind for run in runs for _, kind in run}
+    for kind in kinds:
+        if kind not in there:
+            sys.exit(f"launches_report.py: no launch is of kind '{kind}', of these: "
+                     f"{' '.join(sorted(there))}")
     print(f"{'bytes':>10} {'kind':>9} {'median us':>10} {'speed':>7} {'95 % interval':>17} "
           f"{'launches':>8} {'host us':>8}")
     for size in sorted({size for run in runs for size, _ in run}):

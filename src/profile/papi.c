@@ -182,14 +182,14 @@ static int init_quietly(struct att_papi *p)
 
 static int want(struct att_papi *p, const char *name, size_t length, bool usual, att_error_t *error)
 {
-    if (p->wanted_count == WANTED || length >= ATT_COUNTER_NAME)
-        return att_fail(error, ATT_EUSAGE, "--counters: more than %d events, or a name beyond %d",
-                        WANTED, ATT_COUNTER_NAME - 1);
     for (uint32_t i = 0; i < p->wanted_count; i++) /* "on" and by name: it can be added once */
         if (has_prefix(name, p->wanted[i].name, length)) {
             p->wanted[i].usual &= usual;
             return ATT_OK;
         }
+    if (p->wanted_count == WANTED || length >= ATT_COUNTER_NAME)
+        return att_fail(error, ATT_EUSAGE, "--counters: more than %d events, or a name beyond %d",
+                        WANTED, ATT_COUNTER_NAME - 1);
     wanted_t *w = &p->wanted[p->wanted_count++];
     *w = (wanted_t){.component = -1, .usual = usual};
     memcpy(w->name, name, length);

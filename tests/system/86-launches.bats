@@ -37,6 +37,12 @@ rows() {
     expect_output '8   settled .* nan-nan  *2'
     run python3 "$report" one.txt
     [ "$status" -ne 0 ]
+    run python3 "$report" one.txt 1 unhooked idle
+    [ "$status" -eq 1 ]
+    expect_output "^launches_report.py: no launch is of kind 'idle', of these: settled unhooked$"
+    run python3 "$report" none.txt 1 unhooked settled
+    [ "$status" -eq 1 ]
+    expect_output "^launches_report.py: .*No such file or directory: 'none.txt'$"
 }
 
 @test "alternating launches on the host fabric, within a limit" {
