@@ -120,7 +120,8 @@ static void look_for_tasks(bench_member_t *m)
     for (uint32_t i = 0; i < att_node_task_count(m->node) && i < BENCH_SEATS; i++) {
         uint32_t group = m->memory->tasks[i].group;
         const att_task_reach_t *reach = NULL;
-        if (m->tasks[i] != NULL || !complete(m, group))
+        if (m->tasks[i] != NULL || group >= ATT_GROUPS || !att_node_has_task(m->node, i) ||
+            !complete(m, group))
             continue;
         if (att_span_ranks_here(m->span, group) > 0 &&
             (reach = att_span_reach(m->span, group)) == NULL)

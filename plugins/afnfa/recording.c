@@ -75,9 +75,13 @@ static int read_t4(const char *text, size_t length, recording_t *r, char *why, s
     json_t *document = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error), *result;
     json_t *results = json_object_get(document, "results");
     json_t *task = json_object_get(json_object_get(document, "metadata"), "task");
+    if (document == NULL) { /* jansson's own text quotes the file, line ends and all */
+        snprintf(why, size, "neither T4 nor CSV (no JSON: line %d, column %d)", error.line,
+                 error.column);
+        return -1;
+    }
     if (!json_is_array(results)) {
-        snprintf(why, size, "neither T4 nor CSV (%s)",
-                 document == NULL ? error.text : "it has no results");
+        snprintf(why, size, "neither T4 nor CSV (it has no results)");
         json_decref(document);
         return -1;
     }

@@ -37,8 +37,10 @@ int att_applied_read(const char *run, struct att_applied **out, att_error_t *err
     json_error_t where;
     json_t *root = json_load_file(path, 0, &where);
     if (root == NULL)
-        return att_fail(error, ATT_EINPUT, "--apply %s: %s: line %d: %s", run, path, where.line,
-                        where.text);
+        return where.line < 0
+                   ? att_fail(error, ATT_EINPUT, "--apply %s: %s: %s", run, path, where.text)
+                   : att_fail(error, ATT_EINPUT, "--apply %s: %s: no JSON: line %d, column %d", run,
+                              path, where.line, where.column);
     struct att_applied *applied = calloc(1, sizeof *applied);
     const json_t *tasks = json_object_get(root, "tasks");
     uint64_t version, nccl;

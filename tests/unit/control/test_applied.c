@@ -103,10 +103,12 @@ static void malformed_files_are_named(void **state)
                          "{\"version\":2}",
                          "{\"version\":1}",
                          TASK("false", "{}"),
+                         "{\n\"a\": \"b\\\n{ \n\"",
                          TASK("false", "{\"algorithm\":\"rung\"}")};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(read_text(bad[i], &a) < 0);
         assert_non_null(strstr(error.text, "tasks.json"));
+        assert_null(strchr(error.text, '\n'));
     }
     assert_true(att_applied_read("/nonexistent", &a, &error) < 0);
     assert_non_null(strstr(error.text, "/nonexistent"));
