@@ -16,7 +16,7 @@ typedef struct att_notes {
     struct att_run_folder *folder; /* agent 0's; NULL: sent */
     /* To agent 0; NULL: no folder was asked for. */
     void (*send)(void *context, const att_message_t *message);
-    bool (*is_full)(void *context); /* agent 0 takes no more for now; may be NULL */
+    bool (*is_full)(void *context); /* the queue to agent 0 is; may be NULL */
     void *context;
 } att_notes_t;
 
