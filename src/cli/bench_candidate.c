@@ -4,8 +4,11 @@
 #include "search/space.h"
 #include "search/statistics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SLOW_LATER 1.5
 
 void att_candidates_init(att_candidates_t *list, uint32_t samples)
 {
@@ -101,7 +104,25 @@ void att_candidate_sample(att_candidate_t *candidate, uint32_t capacity, double 
 {
     if (candidate->sample_count < capacity)
         candidate->samples[candidate->sample_count++] = us;
+    if (candidate->sample_count == 1 || us < candidate->least_us)
+        candidate->least_us = us;
+    if (us > candidate->most_us)
+        candidate->most_us = us;
     candidate->median_us = att_median(candidate->samples, candidate->sample_count);
+}
+
+void att_candidates_drop_slow(att_candidates_t *list)
+{
+    double limit_us = HUGE_VAL;
+    for (int i = 0; i < list->count; i++) {
+        const att_candidate_t *c = &list->items[i];
+        if (c->sample_count > 0)
+            limit_us = fmin(limit_us, SLOW_LATER * fmax(c->first_us, c->most_us));
+    }
+    for (int i = 1; i < list->count; i++) {
+        att_candidate_t *c = &list->items[i];
+        c->slow |= c->sample_count > 0 && fmin(c->first_us, c->least_us) > limit_us;
+    }
 }
 
 static int order_of(const att_candidate_t *c)

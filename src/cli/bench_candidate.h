@@ -12,16 +12,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A setting is not sampled when its first calls take longer than this times NCCL's choice: the
+ * shorter of two calls, as one may be held up, against the median of some of NCCL's, as one may be
+ * lucky. */
+#define ATT_SLOW_FIRST   3.0
+#define ATT_NATIVE_CALLS 5
+
 typedef struct att_candidate {
     att_setting_t setting;
     bool native;     /* NCCL's choice */
     bool also;       /* given by --also */
     bool refused;    /* NCCL does not have the pair */
     bool slow;       /* not sampled any more */
-    double first_us; /* its first call, untimed otherwise */
+    double first_us; /* the shorter of its first calls, untimed otherwise */
     double *samples; /* microseconds */
     uint32_t sample_count;
-    double median_us; /* of the samples */
+    double median_us, least_us, most_us; /* of the samples */
 } att_candidate_t;
 
 typedef struct att_candidates {
@@ -40,6 +46,10 @@ int att_candidates_grid(att_candidates_t *list, const att_shape_t *shape, uint32
                         int max_channels);
 /* Add a sample and keep the median. */
 void att_candidate_sample(att_candidate_t *candidate, uint32_t capacity, double us);
+/* Settings, NCCL's choice (the first) never, are not sampled any more when all that was seen of
+ * them, the first call too, took more than 1.5 times all that was seen of another: no single lucky
+ * sample puts out the others. */
+void att_candidates_drop_slow(att_candidates_t *list);
 /* By median; then those without samples, by their first call; refused ones last. */
 void att_candidates_sort(att_candidates_t *list);
 /* The numbers 0 .. count - 1 in an order that depends on the seed only. */

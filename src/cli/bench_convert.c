@@ -1,6 +1,7 @@
 #include "cli/bench_convert.h"
 
 #include "base/names.h"
+#include "cli/bench_candidate.h"
 #include "cli/bench_setting.h"
 #include "cli/json_file.h"
 #include "cli/t4_file.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLOW_FIRST  3.0 /* bench_sweep.c */
 #define AGAIN_MOST  10000
 #define TIME_MAX_US 1e12
 
@@ -129,7 +129,7 @@ static int convert_settings(const sweep_t *s, size_t number, json_t *task, json_
                              ? NULL
                              : convert_setting(s, text, json_number_value(json_array_get(row, 1)),
                                                (int)json_integer_value(json_array_get(row, 2)),
-                                               SLOW_FIRST * native_us, final_of(finals, text));
+                                               ATT_SLOW_FIRST * native_us, final_of(finals, text));
         if (result == NULL)
             return malformed(s, number, "an element of \"grid\" is no [setting, median, samples]");
         json_array_append_new(results, result);

@@ -100,7 +100,7 @@ static int open_recording(recorder_t *r, row_t *row, att_error_t *error)
         r->job->options->place == ATT_BENCH_OUT_OF_PLACE ? "out-of-place"
         : r->job->options->place == ATT_BENCH_IN_PLACE   ? "in-place"
                                                          : "out-of-place and in-place in turn",
-        ATT_RECORDING_SLOW);
+        ATT_SLOW_FIRST);
     snprintf(r->description, sizeof r->description, "%s, %s, %d ranks%s%.100s",
              att_collective_name(row->shape->collective),
              att_bytes_text(row->shape->bytes, size, sizeof size), row->shape->ranks,

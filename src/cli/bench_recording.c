@@ -20,6 +20,7 @@
 #define JOURNAL_MAX     (1ll << 30)
 #define AGAIN_LEAST     5 /* settings, whatever the share */
 #define BESIDE          3 /* of the best that are measured beside those that lack samples */
+#define SLOW_PROBES     2 /* of a setting whose first one is slow */
 #define TIME_MAX_US     1e12
 
 static bool exists(const char *path)
@@ -137,7 +138,7 @@ static bool take_line(att_recording_t *r, const char *line, size_t length)
         good = add_again(r, index, us) == ATT_OK;
     else if (good && duration && (strcmp(kind, "grid") == 0 || strcmp(kind, "slow") == 0)) {
         add_sample(r, index, us, when);
-        r->points[index].first_us = us;
+        r->points[index].probes = index > 0 ? SLOW_PROBES : 0;
         r->points[index].slow |= strcmp(kind, "slow") == 0;
     } else
         good = false;
@@ -270,15 +271,25 @@ static int write_line(att_recording_t *r, int index, const char *kind, double us
 
 int att_recording_probe(att_recording_t *recording, int index, double us, att_error_t *error)
 {
-    att_recording_point_t *p = &recording->points[index];
-    const att_recording_point_t *native = &recording->points[0];
+    att_recording_point_t *p = &recording->points[index], *native = &recording->points[0];
     int64_t now = (int64_t)time(NULL);
-    p->first_us = us > 0 ? us : 1e-3;
-    if (index == 0 || native->sample_count == 0 || us <= ATT_RECORDING_SLOW * native->median_us)
+    us = us > 0 ? us : 1e-3;
+    p->probes++;
+    if (index == 0) {
+        recording->native_us[p->probes - 1] = us;
+        native->first_us = att_median(recording->native_us, (uint32_t)p->probes);
+        return ATT_OK;
+    }
+    p->first_us = p->probes == 1 ? us : fmin(p->first_us, us);
+    if (native->first_us <= 0 || p->first_us <= ATT_SLOW_FIRST * native->first_us) {
+        p->probes = SLOW_PROBES;
+        return ATT_OK;
+    }
+    if (p->probes < SLOW_PROBES)
         return ATT_OK;
     p->slow = true;
-    add_sample(recording, index, us, now);
-    return write_line(recording, index, "slow", us, now, error);
+    add_sample(recording, index, p->first_us, now);
+    return write_line(recording, index, "slow", p->first_us, now, error);
 }
 
 int att_recording_sample(att_recording_t *recording, int index, att_recording_kind_t kind,
@@ -435,12 +446,6 @@ static bool begin_round(att_recording_t *r)
     r->round++;
     r->at = 0;
     att_candidates_shuffle(r->order, r->count, r->seed * 1000003u + (uint64_t)r->round);
-    /* NCCL's choice first: what is slow is measured by it */
-    for (int i = 0; r->round == 0 && i < r->count; i++)
-        if (r->order[i] == 0) {
-            r->order[i] = r->order[0];
-            r->order[0] = 0;
-        }
     return true;
 }
 
@@ -452,7 +457,14 @@ static bool next_of_grid(att_recording_t *r, int *index, att_recording_kind_t *k
             if (p->refused || p->slow || p->sample_count > (uint32_t)r->round)
                 continue;
             *index = r->order[r->at];
-            *kind = p->first_us > 0 ? ATT_RECORDING_GRID : ATT_RECORDING_PROBE;
+            if (*index > 0 && p->probes < SLOW_PROBES) {
+                *kind = ATT_RECORDING_PROBE;
+                /* What is slow is measured by NCCL's choice. */
+                if (!r->points[0].refused && r->points[0].probes < ATT_NATIVE_CALLS)
+                    *index = 0;
+                return true;
+            }
+            *kind = ATT_RECORDING_GRID;
             return true;
         }
         begin_round(r);

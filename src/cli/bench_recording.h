@@ -6,6 +6,9 @@
  * recording goes on where it was; a line that is not whole is dropped. The T4 file is replaced now
  * and then and is always valid; with its last, complete version the journal goes away.
  *
+ * A setting whose first calls are slow (bench_candidate.h) gets the shorter of them as its only
+ * sample.
+ *
  * Order: settings are shuffled anew in each pass, so that drift of the machine does not favour any.
  * Then the best share of the grid and NCCL's choice are measured again, interleaved. A setting
  * outside of these that looked faster than the best of them turns out joins them, until there is
@@ -16,12 +19,10 @@
 #ifndef ATT_CLI_BENCH_RECORDING_H
 #define ATT_CLI_BENCH_RECORDING_H
 
+#include "cli/bench_candidate.h"
 #include "cli/t4_file.h"
 
 #include <stdbool.h>
-
-/* A setting whose first call takes longer than this times NCCL's choice gets that sample only. */
-#define ATT_RECORDING_SLOW 3.0
 
 typedef enum att_recording_kind {
     ATT_RECORDING_PROBE = 0, /* one call: att_recording_probe */
@@ -34,7 +35,8 @@ typedef struct att_recording_point {
     double *samples, *again; /* microseconds */
     double *again_sorted;    /* the shortest first */
     uint32_t sample_count, again_count, again_room, again_wanted;
-    double first_us; /* of the probe; 0: not yet */
+    double first_us; /* the shorter of its probes; 0: not yet */
+    int probes;
     double median_us, again_median_us;
     bool refused, slow;
     int64_t when; /* of its first sample, seconds since 1970 */
@@ -49,6 +51,7 @@ typedef struct att_recording {
     int repeats, again, front, front_samples;
     double again_share;
     uint64_t seed;
+    double native_us[ATT_NATIVE_CALLS]; /* probes of NCCL's choice, made anew when going on */
     bool hurry; /* no further passes over the grid: measure the best again */
     /* where next looks */
     int *order, round, at;

@@ -5,16 +5,13 @@
 #include "cli/bench_sample.h"
 #include "cli/bench_sweep_report.h"
 #include "cli/tasks_file.h"
+#include "search/statistics.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* A setting whose first call takes longer than this times NCCL's choice is not sampled. */
-#define SLOW_FIRST 3.0
-/* ... and later, when its median is above this times the best. */
-#define SLOW_LATER 1.5
 
 struct sweep {
     att_bench_driver_t *driver;
@@ -41,31 +38,34 @@ static int sample_candidate(struct sweep *s, const struct row *row, att_candidat
                                     &c->refused, error);
 }
 
-/* One call of each setting, to leave the slow ones out. Not a sample. */
-static int first_pass(struct sweep *s, struct row *row, att_error_t *error)
+/* The median of a few calls of NCCL's choice. */
+static int first_of_native(struct sweep *s, struct row *row, att_error_t *error)
 {
-    double native_us = 0, us;
+    att_candidate_t *native = &row->grid.items[0];
+    double us[ATT_NATIVE_CALLS] = {0};
     int rc = ATT_OK;
-    for (int i = 0; rc == 0 && i < row->grid.count; i++) {
-        att_candidate_t *c = &row->grid.items[i];
-        rc = sample_candidate(s, row, c, i == 0 ? 2 : 0, 1, &us, error);
-        c->first_us = us;
-        if (i == 0)
-            native_us = us; /* NCCL's choice stands first */
-        else if (us > SLOW_FIRST * native_us)
-            c->slow = true;
-    }
+    for (int i = 0; rc == 0 && i < ATT_NATIVE_CALLS; i++)
+        rc = sample_candidate(s, row, native, i == 0 ? 2 : 0, 1, &us[i], error);
+    native->first_us = att_median(us, ATT_NATIVE_CALLS);
     return rc;
 }
 
-static double best_of(const att_candidates_t *list)
+/* A call of each setting, two of one that looks slow, to leave the slow ones out. No samples. */
+static int first_pass(struct sweep *s, struct row *row, att_error_t *error)
 {
-    double best = 0;
-    for (int i = 0; i < list->count; i++)
-        if (!list->items[i].refused && list->items[i].sample_count > 0 &&
-            (best <= 0 || list->items[i].median_us < best))
-            best = list->items[i].median_us;
-    return best;
+    int rc = first_of_native(s, row, error);
+    double limit_us = ATT_SLOW_FIRST * row->grid.items[0].first_us;
+    for (int i = 1; rc == 0 && i < row->grid.count; i++) {
+        att_candidate_t *c = &row->grid.items[i];
+        double again_us = 0;
+        rc = sample_candidate(s, row, c, 0, 1, &c->first_us, error);
+        if (rc != 0 || c->refused || c->first_us <= limit_us)
+            continue;
+        rc = sample_candidate(s, row, c, 0, 1, &again_us, error);
+        c->first_us = fmin(c->first_us, again_us);
+        c->slow = c->first_us > limit_us;
+    }
+    return rc;
 }
 
 static int pass(struct sweep *s, const struct row *row, att_candidates_t *list, int discard,
@@ -104,10 +104,7 @@ static int run_grid(struct sweep *s, struct row *row, int number, att_error_t *e
     int rc = first_pass(s, row, error);
     for (int repeat = 0; rc == 0 && !over && repeat < o->grid_repeats; repeat++) {
         rc = pass(s, row, &row->grid, 0, o->seed + (uint64_t)(number * 1000 + repeat), error);
-        double best = best_of(&row->grid);
-        for (int i = 1; i < row->grid.count; i++)
-            if (row->grid.items[i].median_us > SLOW_LATER * best)
-                row->grid.items[i].slow = true;
+        att_candidates_drop_slow(&row->grid);
         if (rc == 0)
             rc = out_of_time(s, start_ns, &over, error);
     }

@@ -82,6 +82,32 @@ static void test_sorting_is_by_median_then_by_the_first_call(void **state)
     att_candidates_free(&list);
 }
 
+/* NCCL's choice 100; a lucky sample puts nobody out, what is slow each time goes. */
+static void test_one_lucky_sample_does_not_put_out_the_others(void **state)
+{
+    att_candidates_t list;
+    att_candidates_init(&list, 3);
+    const double first_us[] = {100, 90, 100, 160, 100, 300},
+                 second_us[] = {100, 10, 80, 90, 400, 300};
+    for (int i = 0; i < 6; i++) {
+        att_setting_t setting = ATT_SETTING_KEEP;
+        setting.channels = (uint16_t)i;
+        att_candidate_t *c = att_candidates_add(&list, setting);
+        c->first_us = first_us[i];
+        att_candidate_sample(c, 3, second_us[i]);
+    }
+    att_candidates_drop_slow(&list);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(list.items[i].slow, i == 5);
+    for (int k = 0; k < 2; k++) /* fast each time now: below 80 / 1.5 */
+        att_candidate_sample(&list.items[1], 3, 20);
+    list.items[1].first_us = 20;
+    att_candidates_drop_slow(&list);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(list.items[i].slow, i > 1);
+    att_candidates_free(&list);
+}
+
 static void test_the_order_is_a_permutation_of_the_seed(void **state)
 {
     int a[100], b[100], c[100], present[100] = {0}, moved = 0;
@@ -106,6 +132,7 @@ int main(void)
         cmocka_unit_test(test_the_grid_is_legal_and_holds_the_choice_of_nccl_once),
         cmocka_unit_test(test_algorithms_without_a_safe_chunk_keep_it),
         cmocka_unit_test(test_sorting_is_by_median_then_by_the_first_call),
+        cmocka_unit_test(test_one_lucky_sample_does_not_put_out_the_others),
         cmocka_unit_test(test_the_order_is_a_permutation_of_the_seed),
     };
     return cmocka_run_group_tests_name("cli_bench_candidate", tests, NULL, NULL);
