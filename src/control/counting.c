@@ -17,7 +17,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define LOOK_NS    200000000ull /* for new processes */
 #define COMPONENTS 16
 #define THIN_BYTES (16u << 20)    /* of the file: after each as much, half as many lines */
 #define RATES      96             /* names in a trial's line */
@@ -25,6 +24,7 @@
 
 typedef struct reading {
     uint64_t at_ns;
+    uint64_t source_ns[ATT_COUNTER_SOURCES]; /* when each was read; 0: never */
     int64_t values[ATT_COUNTER_SOURCES][ATT_COUNTER_EVENTS];
 } reading_t;
 
@@ -35,7 +35,7 @@ struct att_counting {
     struct att_counters *counters;
     char segment_file[PATH_MAX], path[PATH_MAX];
     FILE *file;
-    uint64_t began_ns, looked_ns, written;
+    uint64_t began_ns, written;
     uint8_t tried[ATT_PROCESSES];
     uint32_t warned; /* sources that do not fit */
     int told;        /* what cannot be counted of a process: the same of all */
@@ -158,6 +158,7 @@ static void add_source(struct att_counting *c, const att_counter_source_t *sourc
         /* What the source read while its cost was measured is where its rates begin. */
         memcpy(c->now.values[index], att_counters_status(c->counters, (uint32_t)index)->values,
                sizeof c->now.values[index]);
+        c->now.source_ns[index] = att_clock_ns();
         note_changes(c);
     } else if (c->warned++ == 0) {
         att_log(ATT_LOG_WARN, "counters: more sources than the %d that are kept",
@@ -240,7 +241,9 @@ static void look_for_processes(struct att_counting *c)
         att_segment_process_t *process = &m->processes[i];
         if (atomic_load(&process->state) != ATT_ENTRY_LIVE)
             continue;
-        atomic_store_explicit(&process->marks, 1, memory_order_relaxed);
+        /* The end of a trace takes them back. */
+        if (atomic_load_explicit(&process->marks, memory_order_relaxed) == 0)
+            atomic_store_explicit(&process->marks, 1, memory_order_relaxed);
         if (c->tried[i])
             continue;
         c->tried[i] = 1;
@@ -321,9 +324,11 @@ static void read_all(struct att_counting *c, uint64_t now_ns)
     c->due = 0;
     c->before = c->now;
     c->now.at_ns = att_clock_ns();
-    for (uint32_t i = 0; i < att_counters_count(c->counters); i++)
+    for (uint32_t i = 0; i < att_counters_count(c->counters); i++) {
         memcpy(c->now.values[i], att_counters_status(c->counters, i)->values,
                sizeof c->now.values[i]);
+        c->now.source_ns[i] = c->now.at_ns;
+    }
     note_changes(c);
     /* The file grows more and more slowly, the reads stay. */
     uint64_t pause_ns = c->written < THIN_BYTES
@@ -340,10 +345,7 @@ void att_counting_step(struct att_counting *c, uint64_t now_ns)
 {
     if (c == NULL)
         return;
-    if (now_ns - c->looked_ns >= LOOK_NS) {
-        c->looked_ns = now_ns;
-        look_for_processes(c);
-    }
+    look_for_processes(c);
     /* Where iterations are marked, reads fall on the marks. */
     if (c->due || c->marked_process == ATT_NONE || now_ns - c->marked_ns > 2 * c->step_ns)
         read_all(c, now_ns);
@@ -393,11 +395,16 @@ json_t *att_counting_trial(struct att_counting *c, uint32_t task, uint32_t numbe
         const att_counter_source_t *source = att_counters_source(c->counters, i);
         if (att_counters_status(c->counters, i)->state != ATT_COUNTER_ON)
             continue;
+        /* A source that is not older than the last read has none yet. */
+        double source_s = (double)(c->now.source_ns[i] - c->before.source_ns[i]) * 1e-9;
+        if (c->before.source_ns[i] == 0 || source_s <= 0)
+            continue;
         for (uint32_t e = 0; e < source->count; e++)
-            count = add_rate(rates, count, source, e,
-                             source->events[e].level
-                                 ? (double)c->now.values[i][e]
-                                 : (double)(c->now.values[i][e] - c->before.values[i][e]) / over_s);
+            count =
+                add_rate(rates, count, source, e,
+                         source->events[e].level
+                             ? (double)c->now.values[i][e]
+                             : (double)(c->now.values[i][e] - c->before.values[i][e]) / source_s);
     }
     json_t *object = json_pack("{s:f}", "over_s", over_s);
     for (uint32_t i = 0; i < count; i++)

@@ -17,8 +17,9 @@ has_papi() { attune info | grep -q 'counters: PAPI ' || skip "$(attune info | gr
     needs_parts
     can_count
     has_papi
-    # No limit: on a busy machine a read may be interrupted, and the next one is then late.
-    calls=6000 counted_run r --counters on --counter-budget 0
+    # No limit: on a busy machine a read may be interrupted, and the next one is then late. A search
+    # that goes on for some reads.
+    calls=6000 counted_run r --counters on --counter-budget 0 --strategy exhaustive
     expect_status 0
     file=r/counters/node-0000.jsonl
     jq -es '.[0].version == 1 and (.[-1].end == true)' $file
