@@ -85,7 +85,7 @@ static int absent(const char *name)
 static inline __attribute__((always_inline)) void
 enter_into(scope_t *scope, att_nccl_function_t number, void *comm, const void *caller)
 {
-    att_preload_thread_t *me = &att_preload_thread;
+    att_preload_thread_t *me = att_preload_me();
     att_preload_comm_t *entry = att_preload_comm_find(comm);
     const att_preload_copy_t *copy = entry != NULL ? entry->copy : att_preload_copy_of(caller);
     scope->me = me;

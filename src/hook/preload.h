@@ -53,19 +53,29 @@ typedef struct att_preload_thread {
     uint32_t grouped; /* collectives since the outermost one began */
     uint32_t asked;   /* questions to the tuner on this thread */
     const att_preload_call_t *call;
-    att_preload_creation_t creation;
     const att_preload_routed_t *routed; /* for the next question to the tuner */
     att_lane_t *lane;                   /* of the last question */
-    bool simulating; /* in ncclGroupSimulateEnd: what NCCL asks about is no call */
-    bool captured;   /* the call in hand, or one of the open group, goes into a CUDA graph */
-    bool timed;      /* an event was recorded before the call in hand */
-    bool recorded;   /* `record` is what it gives */
+    uint64_t told_groups; /* GroupApi events of the profiler, above the thread's number */
+    bool simulating;      /* in ncclGroupSimulateEnd: what NCCL asks about is no call */
+    bool captured;        /* the call in hand, or one of the open group, goes into a CUDA graph */
+    bool timed;           /* an event was recorded before the call in hand */
+    bool recorded;        /* `record` is what it gives */
+    att_preload_creation_t creation;
     att_record_t record;
     uint32_t variants;                /* that a task which this call begins can be sent to */
     struct att_preload_comm *touched; /* with variants, by the open group: a list */
 } att_preload_thread_t;
 
 extern __thread att_preload_thread_t att_preload_thread __attribute__((visibility("hidden")));
+
+/* For hot paths: where a thread's data are is asked of the loader, by a call. The compiler would
+ * ask again at each use, as it knows the answer for a constant; behind the barrier it keeps it. */
+static inline att_preload_thread_t *att_preload_me(void)
+{
+    att_preload_thread_t *me = &att_preload_thread;
+    __asm__("" : "+r"(me));
+    return me;
+}
 
 /* True from the first call on that passed through here. */
 extern _Atomic bool att_preload_active __attribute__((visibility("hidden")));

@@ -8,7 +8,6 @@
 #include "hook/preload.h"
 #include "hook/stamps.h"
 
-static __thread uint64_t groups; /* that NCCL has told this thread of, above the thread's number */
 static _Atomic uint64_t threads;
 
 void *att_profiler_init(const att_profiler_start_t *start, int *mask)
@@ -32,15 +31,17 @@ void att_profiler_finalize(void *pointer)
 void att_profiler_group(void *pointer, bool captured)
 {
     const att_context_t *context = pointer;
-    if (__builtin_expect(groups == 0, 0))
-        groups = (atomic_fetch_add(&threads, 1) + 1) << 40;
-    groups++; /* whoever it is told to: the calls of all its communicators are this thread's */
+    att_preload_thread_t *me = att_preload_me();
+    if (__builtin_expect(me->told_groups == 0, 0))
+        me->told_groups = (atomic_fetch_add(&threads, 1) + 1) << 40;
+    /* Whoever it is told to: the calls of all its communicators are this thread's. */
+    me->told_groups++;
     if (context == NULL || att_hook_is_stopped())
         return;
     if (__builtin_expect(captured, 0)) /* also of Send alone: its replays count, too */
         att_stamps_end(context->sink.process, context->mask, ATT_UNSTAMPED_GRAPH);
     else if (atomic_load_explicit(&att_stamps_by_preload, memory_order_relaxed) &&
-             __builtin_expect(att_preload_thread.inside == 0, 0))
+             __builtin_expect(me->inside == 0, 0))
         att_stamps_bypassed(context);
 }
 
@@ -55,6 +56,7 @@ void *att_profiler_coll_api(void *pointer, bool captured)
     if (!att_context_decides(context))
         return NULL;
     att_batch_t *batch = &context->batch;
+    uint64_t groups = att_preload_me()->told_groups;
     if (batch->decisions > 0 || batch->launched)
         context->gathering = false;
     if (batch->decisions > 0 || batch->launched ||
@@ -75,6 +77,7 @@ void *att_profiler_coll_api(void *pointer, bool captured)
 void att_profiler_simulate(void)
 {
     att_context_t *context;
+    uint64_t groups = att_preload_thread.told_groups;
     for (uint32_t i = 0; groups != 0 && (context = att_context_at(i)) != NULL; i++)
         if (atomic_load_explicit(&context->batch.group, memory_order_relaxed) == groups)
             atomic_store(&context->simulated, groups);

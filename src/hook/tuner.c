@@ -326,7 +326,7 @@ int att_tuner_decide(void *pointer, int collective, size_t bytes, float *table, 
     att_context_t *context = pointer;
     if (!att_context_decides(context))
         return ATT_NCCL_SUCCESS;
-    att_preload_thread_t *me = att_preload_is_active() ? &att_preload_thread : NULL;
+    att_preload_thread_t *me = att_preload_is_active() ? att_preload_me() : NULL;
     if (me != NULL && is_simulated(me, context))
         return simulate(context);
     att_batch_t *batch = &context->batch;
