@@ -4,12 +4,13 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-deep prove fault test-slurm bench sim install clean packages build
+.PHONY: help demo check check-deep check-aarch64 prove fault test-slurm bench sim install clean packages build
 
 help:
 	@echo 'make demo        build attune, tune modelled and real collectives with it (no GPU needed)'
 	@echo 'make check       unit and system tests; those without MPI also with ASan and UBSan'
 	@echo 'make check-deep  races (ThreadSanitizer), fuzzing, MPI under ASan, the proof, long runs, Slurm'
+	@echo 'make check-aarch64  build for aarch64 (Grace), unit tests under QEMU; fetches 110 MB'
 	@echo 'make test-slurm  jobs on clusters of virtual nodes with a real Slurm (FULL=1: 50 runs in a row)'
 	@echo 'make prove       the fence: model checker and simulation (FULL=1: 10^6 schedules)'
 	@echo 'make fault       real processes killed and stopped at every step (FULL=1: 20 times each)'
@@ -35,6 +36,9 @@ check: packages
 
 check-deep: packages
 	@tests/check deep
+
+check-aarch64:
+	@tests/aarch64
 
 test-slurm: packages
 	@tests/check slurm

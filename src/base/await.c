@@ -13,7 +13,7 @@ static void pause_a_little(const att_lane_t *lane, const att_wait_t *wait, uint3
                            uint64_t now_ns)
 {
     if (round < SPINS)
-        __builtin_ia32_pause();
+        att_clock_pause();
     else
         att_clock_sleep_ns(now_ns - wait->begin_ns < lane->header->wait_ns ? SHORT_NS : LONG_NS);
 }

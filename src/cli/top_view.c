@@ -30,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static void put(screen_t *s, const char *f
     if (s->columns < LINE)
         text[s->columns > 0 ? s->columns : 0] = '\0';
     for (char *c = text; *c != '\0'; c++)
-        if (*c < 0x20 || *c == 0x7f)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
             *c = '?';
     fprintf(s->out, "%s%s", text, s->line_end);
     s->rows--;

@@ -1,5 +1,7 @@
 #include "fabric/signal.h"
 
+#include "base/clock.h"
+
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -43,7 +45,7 @@ int att_signal_wait(att_signal_t *signal, uint32_t target, const att_watch_t *wa
     for (int i = att_signal_spins(); i > 0; i--) {
         if (att_signal_reached(signal, target))
             return 0;
-        att_signal_pause();
+        att_clock_pause();
     }
     struct timespec timeout = {0, SLEEP_FIRST_NS};
     int result = 0;

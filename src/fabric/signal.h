@@ -51,16 +51,6 @@ static inline uint32_t att_signal_add(att_signal_t *signal, uint32_t amount)
 /* Wait until the value has reached `target`. 0, or what the watch said. `watch` may be NULL. */
 int att_signal_wait(att_signal_t *signal, uint32_t target, const att_watch_t *watch);
 
-/* Let the processor rest a moment inside a spin loop. */
-static inline void att_signal_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-}
-
 /* Turns of a spin loop that are worth more than going to sleep, on this machine. */
 int att_signal_spins(void);
 

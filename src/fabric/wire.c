@@ -1,5 +1,6 @@
 #include "fabric/wire.h"
 
+#include "base/clock.h"
 #include "fabric/copy.h"
 #include "fabric/line.h"
 
@@ -111,7 +112,7 @@ static ncclResult_t read_part(const att_transfer_t *transfer, att_wire_t *in, co
         done += att_line_read(p, slot, offset + done, part + done, bytes - done, flag);
         if (done == bytes)
             return ncclSuccess;
-        att_signal_pause();
+        att_clock_pause();
     }
     ncclResult_t result = att_arena_wait(transfer->arena, &in->shared->flows[p].tail, flag);
     if (result == ncclSuccess)

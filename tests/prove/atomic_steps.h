@@ -22,12 +22,12 @@ uint64_t sim_clock_ns(void);
 void sim_sleep_ns(uint64_t ns);
 void sim_pause(void);
 
-#define ATT_BASE_CLOCK_H       /* the simulation's clock instead */
-#define att_clock_ns           sim_clock_ns
-#define att_clock_sleep_ns     sim_sleep_ns
-#define att_step_reached       sim_step_reached
-#define att_resolver_ask       sim_resolver_ask
-#define __builtin_ia32_pause() sim_pause()
+#define ATT_BASE_CLOCK_H   /* the simulation's clock instead */
+#define att_clock_ns       sim_clock_ns
+#define att_clock_sleep_ns sim_sleep_ns
+#define att_clock_pause    sim_pause
+#define att_step_reached   sim_step_reached
+#define att_resolver_ask   sim_resolver_ask
 
 #undef atomic_load
 #undef atomic_load_explicit
