@@ -137,7 +137,7 @@ static void a_list_of_many_groups(void **state)
         snprintf(many[i].group, sizeof many[i].group, "0x%x", i % GROUPS);
     }
     att_tasks_t all = {.rows = many, .count = COUNT};
-    att_top_view_t view = {"run", &all, {0}};
+    att_top_view_t view = {.name = "run", .tasks = &all};
     clock_t began = clock(); /* of the processor: others may use it too */
     char *text = screen(&view, 25, 120, 3, &count);
     assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
