@@ -1,6 +1,7 @@
 #include "base/config.h"
 
 #include "base/names.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -280,9 +281,9 @@ static int set_choice(char **field, const att_option_row_t *row, const char *val
             break;
         word += span + 1;
     }
-    char accepts[96];
-    snprintf(accepts, sizeof accepts, "expected one of %s", row->accepts);
-    return refuse(error, where, value, accepts);
+    att_nearest_t nearest;
+    return att_fail(error, ATT_EUSAGE, "%s: '%.80s' is not accepted%s; expected one of %s", where,
+                    value, att_nearest_choice(&nearest, value, row->accepts), row->accepts);
 }
 
 static int set_row(att_config_t *config, const att_option_row_t *row, const char *value,
@@ -372,6 +373,24 @@ static int set_flag(att_config_t *config, const att_option_row_t *row, const cha
     return rc;
 }
 
+static int refuse_flag(uint32_t program, const char *word, const char *shown, att_error_t *error)
+{
+    char flag[ATT_NEAREST_WORD];
+    att_nearest_t nearest;
+    att_nearest_init(&nearest, word);
+    att_nearest_offer(&nearest, "--help");
+    for (size_t i = 0; i < att_option_row_count; i++) {
+        const att_option_row_t *row = &att_option_rows[i];
+        bool negates = row->type == ATT_OPTION_BOOL;
+        for (int no = 0; (row->programs & program) != 0 && no <= negates; no++) {
+            snprintf(flag, sizeof flag, "--%s%s", no ? "no-" : "", row->flag);
+            att_nearest_offer(&nearest, flag);
+        }
+    }
+    return att_fail(error, ATT_EUSAGE, "no option %.60s%s; --help lists them", shown,
+                    att_nearest_hint(&nearest));
+}
+
 /* One argument "--flag", "--flag=value" or "--no-flag" with the words after it; sets *used. */
 static int take_flag(att_config_t *config, uint32_t program, int left, char **argv, int *used,
                      uint64_t *given, att_error_t *error)
@@ -389,7 +408,7 @@ static int take_flag(att_config_t *config, uint32_t program, int left, char **ar
             row = NULL;
     }
     if (row == NULL || (row->programs & program) == 0)
-        return att_fail(error, ATT_EUSAGE, "no option %s; --help lists them", where);
+        return refuse_flag(program, argv[0], where, error);
     *used = 1;
     if (flag[length] == '=')
         return set_flag(config, row, flag + length + 1, where, given, error);
@@ -417,7 +436,7 @@ int att_config_parse(att_config_t *config, uint32_t program, int argc, char **ar
             return -ATT_EUSAGE;
         }
         if (argv[i][1] != '-')
-            return att_fail(error, ATT_EUSAGE, "no option %.60s; --help lists them", argv[i]);
+            return refuse_flag(program, argv[i], argv[i], error);
         int used = 0;
         int rc = take_flag(config, program, argc - i, argv + i, &used, &given, error);
         if (rc != ATT_OK)

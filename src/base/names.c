@@ -87,6 +87,35 @@ int att_transport_parse(const char *word)
     return parse(transports, ATT_TRANSPORT_COUNT, word);
 }
 
+static const char *nearest_of(const char *const *names, int count, att_nearest_t *nearest,
+                              const char *word)
+{
+    att_nearest_init(nearest, word);
+    for (int i = 0; i < count; i++)
+        att_nearest_offer(nearest, names[i]);
+    return att_nearest_hint(nearest);
+}
+
+const char *att_collective_nearest(att_nearest_t *nearest, const char *word)
+{
+    return nearest_of(collectives, ATT_COLLECTIVE_COUNT, nearest, word);
+}
+
+const char *att_algorithm_nearest(att_nearest_t *nearest, const char *word)
+{
+    return nearest_of(algorithms, ATT_ALGORITHM_COUNT, nearest, word);
+}
+
+const char *att_protocol_nearest(att_nearest_t *nearest, const char *word)
+{
+    return nearest_of(protocols, ATT_PROTOCOL_COUNT, nearest, word);
+}
+
+const char *att_transport_nearest(att_nearest_t *nearest, const char *word)
+{
+    return nearest_of(transports, ATT_TRANSPORT_COUNT, nearest, word);
+}
+
 const char *att_bytes_text(uint64_t bytes, char *text, size_t size)
 {
     static const char suffixes[] = {'G', 'M', 'K'};

@@ -7,6 +7,8 @@
 
 #include "attune/setting.h"
 
+#include "base/nearest.h"
+
 #include <stddef.h>
 
 /* Never NULL; "unknown" for a number outside the enum. */
@@ -21,6 +23,12 @@ int att_collective_parse(const char *word);
 int att_algorithm_parse(const char *word);
 int att_protocol_parse(const char *word);
 int att_transport_parse(const char *word);
+
+/* Of a word that is none: " (did you mean 'X'?)", or "" (att_nearest_hint). */
+const char *att_collective_nearest(att_nearest_t *nearest, const char *word);
+const char *att_algorithm_nearest(att_nearest_t *nearest, const char *word);
+const char *att_protocol_nearest(att_nearest_t *nearest, const char *word);
+const char *att_transport_nearest(att_nearest_t *nearest, const char *word);
 
 /* "ring/simple ch=8 chunk=128K", "keep"; returns text. 64 bytes are enough. */
 #define ATT_SETTING_TEXT 64

@@ -207,7 +207,7 @@ int att_bench_main(int argc, char **argv)
     if (options == NULL)
         return ATT_ENOMEM;
     int code;
-    int rc = att_bench_options_parse(options, argc, argv, &error);
+    int rc = att_bench_options_parse(options, argc, argv, NULL, &error);
     if (rc != 0 && error.text[0] == '\0') {
         att_bench_options_help(stdout);
         code = 0;

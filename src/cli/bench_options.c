@@ -145,6 +145,15 @@ static int bad(att_error_t *error, const char *option, const char *value, const 
                     accepts);
 }
 
+/* The same with the word that was meant, of a list that ends with NULL. */
+static int bad_word(att_error_t *error, const char *option, const char *value, const char *accepts,
+                    const char *const *words)
+{
+    att_nearest_t nearest;
+    return att_fail(error, ATT_EUSAGE, "attune bench: %s '%s'%s: expected %s", option, value,
+                    att_nearest_of(&nearest, value, words), accepts);
+}
+
 static int parse_int(const char *option, const char *text, int minimum, int maximum, int *value,
                      att_error_t *error)
 {
@@ -223,11 +232,12 @@ static int take_collective(att_bench_options_t *options, const char *word, att_e
         return ATT_OK;
     }
     int collective = att_collective_parse(word);
+    att_nearest_t nearest;
     if (collective < 0)
         return att_fail(error, ATT_EUSAGE,
-                        "attune bench: unknown collective '%s': allreduce, allgather, "
+                        "attune bench: unknown collective '%s'%s: allreduce, allgather, "
                         "reducescatter, broadcast, reduce or all",
-                        word);
+                        word, att_collective_nearest(&nearest, word));
     for (int i = 0; i < options->collective_count; i++)
         if (options->collectives[i] == collective)
             return att_fail(error, ATT_EUSAGE, "attune bench: %s is named twice", word);
@@ -257,17 +267,18 @@ static int parse_gemm(att_bench_options_t *options, const char *text, att_error_
 
 static int parse_place(att_bench_options_t *options, const char *text, att_error_t *error)
 {
-    static const char *const words[] = {NULL, "out", "in", "both"};
+    static const char *const words[] = {NULL, "out", "in", "both", NULL};
     for (int place = ATT_BENCH_OUT_OF_PLACE; place <= ATT_BENCH_BOTH_PLACES; place++)
         if (strcmp(text, words[place]) == 0) {
             options->place = (att_bench_place_t)place;
             return ATT_OK;
         }
-    return bad(error, "--place", text, "both, out or in");
+    return bad_word(error, "--place", text, "both, out or in", words + 1);
 }
 
 static int parse_option(att_bench_options_t *o, int code, const char *value, att_error_t *error)
 {
+    const char *words[ATT_NCCL_TYPES + 1] = {NULL}; /* those of types, or the fewer of operations */
     int number, rc;
     switch (code) {
     case 'b':
@@ -296,7 +307,8 @@ static int parse_option(att_bench_options_t *o, int code, const char *value, att
         return parse_int("-c", value, 0, 1000000, &o->check, error);
     case OPTION_SYNC:
         if (strcmp(value, "iter") != 0 && strcmp(value, "every") != 0)
-            return bad(error, "--sync", value, "iter or every");
+            return bad_word(error, "--sync", value, "iter or every",
+                            (const char *const[]){"iter", "every", NULL});
         o->sync_every = strcmp(value, "every") == 0;
         return ATT_OK;
     case 't':
@@ -307,13 +319,19 @@ static int parse_option(att_bench_options_t *o, int code, const char *value, att
         return parse_int("--procs", value, 1, ATT_WORLD_MAX_DRIVERS, &o->processes, error);
     case 'd':
         o->type = att_nccl_type_parse(value);
+        for (int i = 0; i < ATT_NCCL_TYPES; i++)
+            words[i] = att_nccl_type_name(i);
         return o->type >= 0 ? ATT_OK
-                            : bad(error, "-d", value,
-                                  "float, half, bfloat16, double, int8, uint8, int32, uint32, "
-                                  "int64 or uint64");
+                            : bad_word(error, "-d", value,
+                                       "float, half, bfloat16, double, int8, uint8, int32, "
+                                       "uint32, int64 or uint64",
+                                       words);
     case 'o':
         o->op = att_nccl_op_parse(value);
-        return o->op >= 0 ? ATT_OK : bad(error, "-o", value, "sum, prod, min, max or avg");
+        for (int i = 0; i < ATT_NCCL_OPS; i++)
+            words[i] = att_nccl_op_name(i);
+        return o->op >= 0 ? ATT_OK
+                          : bad_word(error, "-o", value, "sum, prod, min, max or avg", words);
     case 'r':
         return parse_int("-r", value, 0, ATT_WORLD_MAX_DRIVERS, &o->root, error);
     case OPTION_BIND:
@@ -417,11 +435,21 @@ static int check_together(const att_bench_options_t *o, att_error_t *error)
     return ATT_OK;
 }
 
-static int refuse(char **argv, int code, att_error_t *error)
+static int refuse(char **argv, int code, const struct option *longs, const char *const *others,
+                  att_error_t *error)
 {
     char name[ATT_REFUSED_OPTION];
-    return att_fail(error, ATT_EUSAGE, "attune bench: option %s %s; see attune bench --help",
-                    att_refused_option(argv, name), code == ':' ? "needs a value" : "is not known");
+    att_nearest_t nearest;
+    att_refused_option(argv, name);
+    if (code == ':')
+        return att_fail(error, ATT_EUSAGE,
+                        "attune bench: option %s needs a value; see attune bench --help", name);
+    att_refused_option_nearest(&nearest, argv, longs);
+    for (; others != NULL && *others != NULL; others++)
+        att_nearest_offer(&nearest, *others);
+    return att_fail(error, ATT_EUSAGE,
+                    "attune bench: option %s is not known%s; see attune bench --help", name,
+                    att_nearest_hint(&nearest));
 }
 
 static size_t fill_tables(struct option *longs, char *shorts)
@@ -446,7 +474,8 @@ static size_t fill_tables(struct option *longs, char *shorts)
     return count;
 }
 
-int att_bench_options_parse(att_bench_options_t *options, int argc, char **argv, att_error_t *error)
+int att_bench_options_parse(att_bench_options_t *options, int argc, char **argv,
+                            const char *const *others, att_error_t *error)
 {
     memset(options, 0, sizeof *options);
     options->min_bytes = options->max_bytes = 32u << 20;
@@ -474,7 +503,7 @@ int att_bench_options_parse(att_bench_options_t *options, int argc, char **argv,
                 error->text[0] = '\0';
             return -ATT_EUSAGE;
         }
-        int rc = code == '?' || code == ':' ? refuse(argv, code, error)
+        int rc = code == '?' || code == ':' ? refuse(argv, code, longs, others, error)
                                             : parse_option(options, code, optarg, error);
         if (rc != 0)
             return rc;

@@ -69,9 +69,11 @@ typedef struct att_bench_options {
 bool att_bench_options_in_place(const att_bench_options_t *options, int i);
 int att_bench_options_ranks(const att_bench_options_t *options);
 
-/* 0; or -ATT_EUSAGE with one line; empty text: help was asked for. Strings point into argv. */
+/* 0; or -ATT_EUSAGE with one line; empty text: help was asked for. Strings point into argv. others:
+ * options that the caller has taken out of argv ("--out", ends with NULL), which one that is not
+ * known may have been meant to be; NULL is fine. */
 int att_bench_options_parse(att_bench_options_t *options, int argc, char **argv,
-                            att_error_t *error);
+                            const char *const *others, att_error_t *error);
 void att_bench_options_help(FILE *out);
 
 #endif

@@ -216,7 +216,13 @@ static int parse_bench(att_bench_options_t *bench, int argc, char **argv, att_er
 {
     static const char own[] = "attune bench:", ours[] = "attune record:";
     att_error_t inner = {""};
-    int rc = att_bench_options_parse(bench, argc, argv, &inner);
+    char flags[OPTIONS][ATT_NEAREST_WORD];
+    const char *known[OPTIONS + 1] = {NULL};
+    for (int i = 0; i < OPTIONS; i++) {
+        snprintf(flags[i], sizeof flags[i], "--%s", rows[i].name);
+        known[i] = flags[i];
+    }
+    int rc = att_bench_options_parse(bench, argc, argv, known, &inner);
     if (rc != ATT_OK && strncmp(inner.text, own, strlen(own)) == 0) {
         static const char see[] = "; see attune bench --help";
         size_t n = strlen(inner.text), m = strlen(see);

@@ -145,14 +145,20 @@ void att_bench_setting_apply(struct att_bench_setting *setting, att_setting_t va
     atomic_store(&table->chunk_calls, 0);
 }
 
-static int parse_pair(char *word, att_setting_t *setting)
+/* "ring/simple"; else -ATT_EUSAGE, with a hint when only one of the two is no word of NCCL's. */
+static int parse_pair(const char *word, att_setting_t *setting, att_nearest_t *nearest)
 {
-    char *rest;
-    const char *algorithm = strtok_r(word, "/", &rest);
+    char copy[128], *rest;
+    snprintf(copy, sizeof copy, "%s", word);
+    const char *algorithm = strtok_r(copy, "/", &rest);
     const char *protocol = strtok_r(NULL, "/", &rest);
     if (algorithm == NULL || protocol == NULL || strtok_r(NULL, "/", &rest) != NULL)
         return -ATT_EUSAGE;
     int a = att_algorithm_parse(algorithm), p = att_protocol_parse(protocol);
+    if (a < 0 && p >= 0)
+        att_algorithm_nearest(nearest, algorithm);
+    else if (a >= 0 && p < 0)
+        att_protocol_nearest(nearest, protocol);
     if (a < 0 || p < 0)
         return -ATT_EUSAGE;
     setting->algorithm = (int8_t)a;
@@ -167,12 +173,14 @@ int att_bench_setting_parse(const char *text, att_setting_t *setting, att_error_
     snprintf(copy, sizeof copy, "%s", text);
     char *rest;
     int words = 0;
+    att_nearest_t nearest;
+    att_nearest_init(&nearest, "");
     for (char *word = strtok_r(copy, " ", &rest); word != NULL;
          word = strtok_r(NULL, " ", &rest), words++) {
         uint64_t number;
         if (words == 0 && strcmp(word, "keep") == 0)
             continue;
-        if (words == 0 && parse_pair(word, &made) == 0)
+        if (words == 0 && parse_pair(word, &made, &nearest) == 0)
             continue;
         if (strncmp(word, "ch=", 3) == 0 && att_bytes_parse(word + 3, &number) == 0 &&
             number >= 1 && number <= 64) {
@@ -185,10 +193,10 @@ int att_bench_setting_parse(const char *text, att_setting_t *setting, att_error_
             continue;
         }
         return att_fail(error, ATT_EUSAGE,
-                        "setting '%s': '%s' is not understood; expected for example "
+                        "setting '%s': '%s' is not understood%s; expected for example "
                         "'ring/simple ch=8 chunk=128K' (threads and transport cannot be fixed per "
                         "call)",
-                        text, word);
+                        text, word, att_nearest_hint(&nearest));
     }
     if (words == 0)
         return att_fail(error, ATT_EUSAGE,

@@ -1,6 +1,7 @@
 #include "cli/doctor.h"
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cli/json_file.h"
 
 #include <ctype.h>
@@ -139,10 +140,13 @@ static int set_variants(att_doctor_t *d, const char *flag, const char *value, at
     return att_config_set(&d->config, flag + 2, list, flag, error);
 }
 
+static const char *const words[] = {"--root", "--seconds", "--variants", "--variants-memory",
+                                    "--json", "--help",    NULL};
+#define WITH_VALUE 4 /* the first ones */
+
 static bool takes_value(const char *word)
 {
-    static const char *const words[] = {"--root", "--seconds", "--variants", "--variants-memory"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < WITH_VALUE; i++)
         if (strcmp(word, words[i]) == 0)
             return true;
     return false;
@@ -200,7 +204,9 @@ static int read_arguments(att_doctor_t *d, int argc, char **argv, bool *as_json)
             d->command = argv + i + 1;
             return 0;
         } else {
-            att_log(ATT_LOG_ERROR, "no option %.80s; attune doctor --help lists them%s", argv[i],
+            att_nearest_t nearest;
+            att_log(ATT_LOG_ERROR, "no option %.80s%s; attune doctor --help lists them%s", argv[i],
+                    att_nearest_of(&nearest, argv[i], words),
                     argv[i][0] != '-' ? "; a command stands behind --" : "");
             return -1;
         }

@@ -2,6 +2,7 @@
 
 #include "attune/strategy.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/segment.h"
 #include "cli/counters_list.h"
 #include "cli/json_file.h"
@@ -178,8 +179,11 @@ static void print_help(void)
 
 int att_info_main(int argc, char **argv)
 {
+    static const char *const words[] = {"--json",     "--options", "--man",
+                                        "--counters", "--help",    NULL};
     bool as_json = false, options = false, man = false, counters = false;
     for (int i = 1; i < argc; i++) {
+        att_nearest_t nearest;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return 0;
@@ -190,7 +194,8 @@ int att_info_main(int argc, char **argv)
         counters |= strcmp(argv[i], "--counters") == 0;
         if (strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--options") != 0 &&
             strcmp(argv[i], "--man") != 0 && strcmp(argv[i], "--counters") != 0) {
-            att_log(ATT_LOG_ERROR, "no option %.80s; attune info --help lists them", argv[i]);
+            att_log(ATT_LOG_ERROR, "no option %.80s%s; attune info --help lists them", argv[i],
+                    att_nearest_of(&nearest, argv[i], words));
             return ATT_EUSAGE;
         }
     }

@@ -129,11 +129,13 @@ static void print_catalogue(const json_t *root, int version)
 }
 
 /* --- --check ------------------------------------------------------------------------------- */
-static int take_word(const char *key, const char *value, int number, int *into)
+static int take_word(const char *key, const char *value, int number,
+                     const char *(*meant)(att_nearest_t *nearest, const char *word), int *into)
 {
     if (number < 0) {
-        att_log(ATT_LOG_ERROR, "--check: %s=%.40s is no %s; attune knobs lists them", key, value,
-                key);
+        att_nearest_t nearest;
+        att_log(ATT_LOG_ERROR, "--check: %s=%.40s is no %s%s; attune knobs lists them", key, value,
+                key, meant(&nearest, value));
         return -ATT_EUSAGE;
     }
     *into = number;
@@ -157,6 +159,21 @@ static int take_number(att_knobs_question_t *question, int knob, const char *val
     return ATT_OK;
 }
 
+static int refuse_key(const char *argument, const char *key)
+{
+    att_nearest_t nearest;
+    att_nearest_init(&nearest, key);
+    att_nearest_offer(&nearest, "nccl");
+    att_nearest_offer(&nearest, "collective");
+    for (int i = 0; i < ATT_KNOB_COUNT; i++)
+        att_nearest_offer(&nearest, att_knob_name(i));
+    att_log(ATT_LOG_ERROR,
+            "--check: '%.60s'%s: expected nccl, collective, algorithm, protocol, transport, "
+            "channels, threads, chunk or buffer, then =VALUE",
+            argument, att_nearest_hint(&nearest));
+    return -ATT_EUSAGE;
+}
+
 static int take_pair(att_knobs_question_t *question, const char *argument)
 {
     const char *equals = strchr(argument, '=');
@@ -171,21 +188,21 @@ static int take_pair(att_knobs_question_t *question, const char *argument)
         return -ATT_EUSAGE;
     }
     if (strcmp(key, "collective") == 0)
-        return take_word(key, value, att_collective_parse(value), &question->collective);
+        return take_word(key, value, att_collective_parse(value), att_collective_nearest,
+                         &question->collective);
     int knob = att_knob_parse(key);
     switch (knob) {
     case ATT_KNOB_ALGORITHM:
-        return take_word(key, value, att_algorithm_parse(value), &question->algorithm);
+        return take_word(key, value, att_algorithm_parse(value), att_algorithm_nearest,
+                         &question->algorithm);
     case ATT_KNOB_PROTOCOL:
-        return take_word(key, value, att_protocol_parse(value), &question->protocol);
+        return take_word(key, value, att_protocol_parse(value), att_protocol_nearest,
+                         &question->protocol);
     case ATT_KNOB_TRANSPORT:
-        return take_word(key, value, att_transport_parse(value), &question->transport);
+        return take_word(key, value, att_transport_parse(value), att_transport_nearest,
+                         &question->transport);
     case -1:
-        att_log(ATT_LOG_ERROR,
-                "--check: '%.60s': expected nccl, collective, algorithm, protocol, transport, "
-                "channels, threads, chunk or buffer, then =VALUE",
-                argument);
-        return -ATT_EUSAGE;
+        return refuse_key(argument, key);
     default:
         return take_number(question, knob, value);
     }
@@ -256,7 +273,9 @@ int att_knobs_main(int argc, char **argv)
             if (take_pair(&question, argv[i]) != ATT_OK)
                 return ATT_EUSAGE;
         } else {
-            att_log(ATT_LOG_ERROR, "no option %.80s; attune knobs --help lists them", argv[i]);
+            att_nearest_t nearest;
+            att_log(ATT_LOG_ERROR, "no option %.80s%s; attune knobs --help lists them", argv[i],
+                    att_nearest_choice(&nearest, argv[i], "--json|--check|--nccl|--help"));
             return ATT_EUSAGE;
         }
     }

@@ -1,6 +1,7 @@
 /* attune: one command; the first word says which part of it. */
 #include "base/descriptor.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/status.h"
 #include "cli/doctor.h"
 #include "cli/info.h"
@@ -77,7 +78,14 @@ static int dispatch(const char *word, int argc, char **argv)
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i].name) == 0)
             return commands[i].main(argc, argv);
-    att_log(ATT_LOG_ERROR, "no command '%.60s'; 'attune help' lists them", word);
+    att_nearest_t nearest;
+    att_nearest_init(&nearest, word);
+    for (size_t i = 0; i < COMMANDS; i++)
+        att_nearest_offer(&nearest, commands[i].name);
+    att_nearest_offer(&nearest, "--version");
+    att_nearest_offer(&nearest, "--help");
+    att_log(ATT_LOG_ERROR, "no command '%.60s'%s; 'attune help' lists them", word,
+            att_nearest_hint(&nearest));
     return ATT_EUSAGE;
 }
 

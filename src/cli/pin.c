@@ -112,6 +112,8 @@ static bool valid(const char *word)
 {
     char copy[128];
     uint64_t bytes;
+    const char *hint = "";
+    att_nearest_t nearest;
     snprintf(copy, sizeof copy, "%s", word);
     char *size = strrchr(copy, ':');
     if (strcmp(word, "all") == 0)
@@ -122,8 +124,10 @@ static bool valid(const char *word)
         collective = collective != NULL ? collective + 1 : copy;
         if (att_collective_parse(collective) >= 0 && att_bytes_parse(size, &bytes) == ATT_OK)
             return true;
+        hint = att_collective_nearest(&nearest, collective);
     }
-    att_log(ATT_LOG_ERROR, "'%.80s' is no task: expected [GROUP:]COLLECTIVE:BYTES or all", word);
+    att_log(ATT_LOG_ERROR, "'%.80s' is no task%s: expected [GROUP:]COLLECTIVE:BYTES or all", word,
+            hint);
     return false;
 }
 
@@ -262,7 +266,9 @@ static int pin_main(int argc, char **argv, bool pin)
             return ATT_OK;
         }
         if (argv[i][0] == '-') {
-            att_log(ATT_LOG_ERROR, "no option %.80s; attune %s --help", argv[i], verb);
+            att_nearest_t nearest;
+            att_log(ATT_LOG_ERROR, "no option %.80s%s; attune %s --help", argv[i],
+                    att_nearest_choice(&nearest, argv[i], "--help"), verb);
             return ATT_EUSAGE;
         }
         if (i > 1 && !valid(argv[i]))

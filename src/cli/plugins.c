@@ -2,6 +2,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cli/json_file.h"
 #include "cli/plugin_check.h"
 #include "search/strategy_host.h"
@@ -107,7 +108,9 @@ static int read_arguments(int argc, char **argv, const char **path, int *as_json
             att_log(ATT_LOG_ERROR, "--plugin-path needs a value: DIR[:DIR...]");
             return -1;
         } else {
-            att_log(ATT_LOG_ERROR, "no option %.80s; attune plugins --help lists them", argv[i]);
+            att_nearest_t nearest;
+            att_log(ATT_LOG_ERROR, "no option %.80s%s; attune plugins --help lists them", argv[i],
+                    att_nearest_choice(&nearest, argv[i], "--plugin-path|--json|--help|check"));
             return -1;
         }
     }
@@ -149,7 +152,9 @@ static int check_main(int argc, char **argv)
                     argv[i][2] == 'o' ? "key=value,..." : "S");
             return ATT_EUSAGE;
         } else {
-            att_log(ATT_LOG_ERROR, "no option %.80s; attune plugins --help lists them", argv[i]);
+            att_nearest_t nearest;
+            att_log(ATT_LOG_ERROR, "no option %.80s%s; attune plugins --help lists them", argv[i],
+                    att_nearest_choice(&nearest, argv[i], "--options|--deadline|--json|--help"));
             return ATT_EUSAGE;
         }
     }

@@ -1,6 +1,5 @@
 #include "cli/refused_option.h"
 
-#include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,4 +17,16 @@ const char *att_refused_option(char **argv, char text[ATT_REFUSED_OPTION])
     else
         snprintf(text, ATT_REFUSED_OPTION, "%s", before);
     return text;
+}
+
+const char *att_refused_option_nearest(att_nearest_t *nearest, char **argv,
+                                       const struct option *longs)
+{
+    char name[ATT_REFUSED_OPTION], flag[ATT_NEAREST_WORD];
+    att_nearest_init(nearest, att_refused_option(argv, name));
+    for (; longs->name != NULL; longs++) {
+        snprintf(flag, sizeof flag, "--%s", longs->name);
+        att_nearest_offer(nearest, flag);
+    }
+    return att_nearest_hint(nearest);
 }

@@ -70,6 +70,7 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     *o = (options_t){.noise = -1};
     char name[ATT_REFUSED_OPTION];
+    att_nearest_t nearest;
     optind = 1;
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
@@ -94,9 +95,10 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
             o->help = true;
             return ATT_OK;
         default:
-            return att_fail(error, ATT_EUSAGE,
-                            "%.60s is not an option, or lacks its value; see attune report --help",
-                            att_refused_option(argv, name));
+            return att_fail(
+                error, ATT_EUSAGE,
+                "%.60s is not an option%s, or lacks its value; see attune report --help",
+                att_refused_option(argv, name), att_refused_option_nearest(&nearest, argv, longs));
         }
     }
     if (o->compare)

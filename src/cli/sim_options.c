@@ -179,9 +179,11 @@ static int small(const char *flag, const char *text, int least, int most, int *v
 static int word(const char *flag, const char *text, const char *zero, const char *one, int *value,
                 att_error_t *error)
 {
+    att_nearest_t nearest;
     if (strcmp(text, zero) != 0 && strcmp(text, one) != 0)
-        return att_fail(error, ATT_EUSAGE, "--%s: \"%.40s\" is neither %s nor %s", flag, text, zero,
-                        one);
+        return att_fail(error, ATT_EUSAGE, "--%s: \"%.40s\" is neither %s nor %s%s", flag, text,
+                        zero, one,
+                        att_nearest_of(&nearest, text, (const char *const[]){zero, one, NULL}));
     *value = strcmp(text, one) == 0;
     return ATT_OK;
 }
@@ -239,6 +241,7 @@ static int take_job(att_sim_options_t *o, int code, const char *flag, const char
 static int take(att_sim_options_t *o, int code, const char *flag, const char *text,
                 att_error_t *error)
 {
+    att_nearest_t nearest;
     switch (code) {
     case OPTION_SURFACE:
         return append(flag, text, o->surfaces, &o->surface_count, ATT_SIM_SURFACES, error);
@@ -254,11 +257,12 @@ static int take(att_sim_options_t *o, int code, const char *flag, const char *te
         return ATT_OK;
     case OPTION_COLLECTIVE:
         o->collective = att_collective_parse(text);
-        return o->collective >= 0 ? ATT_OK
-                                  : att_fail(error, ATT_EUSAGE,
-                                             "--collective: \"%.40s\" is none of allreduce, "
-                                             "allgather, reducescatter, broadcast, reduce",
-                                             text);
+        return o->collective >= 0
+                   ? ATT_OK
+                   : att_fail(error, ATT_EUSAGE,
+                              "--collective: \"%.40s\" is none of allreduce, allgather, "
+                              "reducescatter, broadcast, reduce%s",
+                              text, att_collective_nearest(&nearest, text));
     case OPTION_BYTES:
         return att_bytes_parse(text, &o->bytes) == ATT_OK && o->bytes > 0
                    ? ATT_OK
@@ -365,6 +369,7 @@ int att_sim_options_parse(int argc, char **argv, att_sim_options_t *options, att
                            .workers = cores > 0 && cores <= 256 ? (uint32_t)cores : 1,
                            .limit_s = 300};
     char name[ATT_REFUSED_OPTION];
+    att_nearest_t nearest;
     optind = 0;
     opterr = 0;
     bool given[OPTIONS] = {false};
@@ -378,8 +383,9 @@ int att_sim_options_parse(int argc, char **argv, att_sim_options_t *options, att
             return att_fail(error, ATT_EUSAGE, "%.80s needs a value",
                             att_refused_option(argv, name));
         if (code == '?')
-            return att_fail(error, ATT_EUSAGE, "no option %.80s; attune sim --help lists them",
-                            att_refused_option(argv, name));
+            return att_fail(error, ATT_EUSAGE, "no option %.80s%s; attune sim --help lists them",
+                            att_refused_option(argv, name),
+                            att_refused_option_nearest(&nearest, argv, flags));
         int rc = take(&o, code, flags[index].name, optarg, error);
         if (rc != ATT_OK)
             return rc;

@@ -1,6 +1,7 @@
 #include "cli/slurm.h"
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cli/places.h"
 #include "cli/shell_word.h"
 #include "cli/slurm_site.h"
@@ -289,6 +290,8 @@ typedef struct wish {
 
 static int read_arguments(int argc, char **argv, wish_t *wish, att_error_t *error)
 {
+    static const char *const words[] = {"--for", "--jobs", "--shell", "--help", NULL};
+    att_nearest_t nearest;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
@@ -304,8 +307,8 @@ static int read_arguments(int argc, char **argv, wish_t *wish, att_error_t *erro
         else if (strcmp(word, "--for") == 0)
             return att_fail(error, ATT_EUSAGE, "--for needs a value: a version such as 22.05");
         else if (word[0] == '-')
-            return att_fail(error, ATT_EUSAGE, "no option %.60s; attune slurm --help lists them",
-                            word);
+            return att_fail(error, ATT_EUSAGE, "no option %.60s%s; attune slurm --help lists them",
+                            word, att_nearest_of(&nearest, word, words));
         else if (wish->pattern != NULL)
             return att_fail(error, ATT_EUSAGE, "one pattern at a time: '%.60s' is a second one",
                             word);
@@ -328,9 +331,14 @@ static int print_lines(lines_t *lines, const wish_t *wish, att_error_t *error)
     for (size_t i = 0; i < PATTERNS && wish->pattern != NULL; i++)
         if (strcmp(patterns[i].name, wish->pattern) == 0)
             chosen = i;
-    if (wish->pattern != NULL && chosen == PATTERNS)
-        return att_fail(error, ATT_EUSAGE, "no pattern '%.60s'; attune slurm --help lists them",
-                        wish->pattern);
+    if (wish->pattern != NULL && chosen == PATTERNS) {
+        att_nearest_t nearest;
+        att_nearest_init(&nearest, wish->pattern);
+        for (size_t i = 0; i < PATTERNS; i++)
+            att_nearest_offer(&nearest, patterns[i].name);
+        return att_fail(error, ATT_EUSAGE, "no pattern '%.60s'%s; attune slurm --help lists them",
+                        wish->pattern, att_nearest_hint(&nearest));
+    }
     int rc = need(lines->places.sidecar, "attuned", lines->places.sidecar_searched, error);
     if (rc == ATT_OK)
         rc = need(lines->places.hook, "attune's NCCL plugin", lines->places.hook_searched, error);

@@ -48,6 +48,7 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
                                           {NULL, 0, NULL, 0}};
     *o = (options_t){0};
     char name[ATT_REFUSED_OPTION];
+    att_nearest_t nearest;
     optind = 1;
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
@@ -73,8 +74,8 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
         default:
             return att_fail(
                 error, ATT_EUSAGE,
-                "%.60s is not an option, or lacks its value; see attune stragglers --help",
-                att_refused_option(argv, name));
+                "%.60s is not an option%s, or lacks its value; see attune stragglers --help",
+                att_refused_option(argv, name), att_refused_option_nearest(&nearest, argv, longs));
         }
     }
     if (optind + 1 != argc)

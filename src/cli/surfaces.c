@@ -218,6 +218,7 @@ static int parse(options_t *o, int argc, char **argv)
     int code;
     char *end;
     char name[ATT_REFUSED_OPTION];
+    att_nearest_t nearest;
     optind = 1;
     opterr = 0;
     while ((code = getopt_long(argc, argv, "h", longs, NULL)) != -1)
@@ -240,9 +241,10 @@ static int parse(options_t *o, int argc, char **argv)
             return 1;
         default:
             att_log(ATT_LOG_ERROR,
-                    "'%.60s' is not understood or needs a value; see attune "
+                    "'%.60s' is not understood%s or needs a value; see attune "
                     "surfaces --help",
-                    att_refused_option(argv, name));
+                    att_refused_option(argv, name),
+                    att_refused_option_nearest(&nearest, argv, longs));
             return -ATT_EUSAGE;
         }
     return ATT_OK;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cli/tasks_file.h"
 #include "cli/top_screen.h"
 #include "cli/top_view.h"
@@ -232,9 +233,12 @@ static int parse_seconds(const char *flag, const char *text, double *value, att_
 
 static int parse(top_t *top, int argc, char **argv, att_error_t *error)
 {
+    static const char *const words[] = {"--lines",    "--once", "--interval",
+                                        "--patience", "--help", NULL};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         int status = ATT_OK;
+        att_nearest_t nearest;
         if (strcmp(word, "--lines") == 0)
             top->lines = true;
         else if (strcmp(word, "--once") == 0)
@@ -244,8 +248,8 @@ static int parse(top_t *top, int argc, char **argv, att_error_t *error)
         else if (strcmp(word, "--patience") == 0)
             status = parse_seconds(word, i + 1 < argc ? argv[++i] : NULL, &top->patience_s, error);
         else if (word[0] == '-')
-            status =
-                att_fail(error, ATT_EUSAGE, "no option %.80s; attune top --help lists them", word);
+            status = att_fail(error, ATT_EUSAGE, "no option %.80s%s; attune top --help lists them",
+                              word, att_nearest_of(&nearest, word, words));
         else if (top->word != NULL)
             status =
                 att_fail(error, ATT_EUSAGE, "one run at a time: %.80s and %.80s", top->word, word);

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "base/nearest.h"
 #include "cli/counted.h"
 #include "cli/refused_option.h"
 #include "cli/trace_chrome.h"
@@ -75,15 +76,16 @@ enum {
 
 static int read_format(const char *word, options_t *o, att_error_t *error)
 {
-    static const char *const words[] = {"", "chrome", "csv", "jsonl", "inspector"};
+    static const char *const words[] = {"", "chrome", "csv", "jsonl", "inspector", NULL};
+    att_nearest_t nearest;
     for (int i = 1; i < 5; i++)
         if (strcmp(word, words[i]) == 0) {
             o->format = (format_t)i;
             return ATT_OK;
         }
     return att_fail(error, ATT_EUSAGE,
-                    "--format: '%.40s' is not accepted; expected chrome, csv, jsonl or inspector",
-                    word);
+                    "--format: '%.40s' is not accepted%s; expected chrome, csv, jsonl or inspector",
+                    word, att_nearest_of(&nearest, word, words + 1));
 }
 
 static int take_option(int code, options_t *o, att_error_t *error)
@@ -145,13 +147,15 @@ static int parse(options_t *o, int argc, char **argv, att_error_t *error)
                                           {NULL, 0, NULL, 0}};
     *o = (options_t){.part_bytes = PART_BYTES};
     char name[ATT_REFUSED_OPTION];
+    att_nearest_t nearest;
     optind = 1;
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, "o:qh", longs, NULL)) != -1;) {
         if (code == '?')
             return att_fail(error, ATT_EUSAGE,
-                            "%.60s is not an option, or lacks its value; see attune trace --help",
-                            att_refused_option(argv, name));
+                            "%.60s is not an option%s, or lacks its value; see attune trace --help",
+                            att_refused_option(argv, name),
+                            att_refused_option_nearest(&nearest, argv, longs));
         int status = take_option(code, o, error);
         if (status != ATT_OK)
             return status;

@@ -31,6 +31,8 @@ uint32_t att_papi_sources(struct att_papi *papi, att_counter_source_t *sources, 
 
 #else
 
+#include "base/nearest.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <papi.h>
@@ -323,19 +325,39 @@ static void look_for_devices(struct att_papi *p, att_counter_missing_fn missing,
     }
 }
 
+/* The event that was meant, of the usual ones and of PAPI's presets. The native ones are not listed
+ * for this: libpapi 7.0 finds no event of a component by name any more once they were. */
+static const char *event_meant(const struct att_papi *p, const char *event, att_nearest_t *nearest)
+{
+    char name[PAPI_MAX_STR_LEN * 2];
+    att_nearest_init(nearest, event);
+    for (size_t i = 0; i < sizeof usual_events / sizeof usual_events[0]; i++)
+        att_nearest_offer(nearest, usual_events[i]);
+    for (int i = 0; i < PAPI_MAX_PRESET_EVENTS; i++)
+        if (p->event_code_to_name(PAPI_PRESET_MASK | i, name) == PAPI_OK)
+            att_nearest_offer(nearest, name);
+    return att_nearest_hint(nearest);
+}
+
 /* Of a component that is switched off PAPI only says that it has no such event. */
-static const char *why_unknown(const struct att_papi *p, const wanted_t *w, int status)
+static const char *why_unknown(const struct att_papi *p, const wanted_t *w, int status,
+                               char text[ATT_COUNTER_REASON])
 {
     const char *end = strstr(w->name, ":::");
-    char component[ATT_COUNTER_NAME];
-    if (end == NULL)
-        return why(p, status);
-    snprintf(component, sizeof component, "%.*s", (int)(end - w->name), w->name);
-    int index = component_index(p, component);
-    if (index < 0)
-        return "this libpapi was built without the component";
-    const PAPI_component_info_t *c = p->get_component_info(index);
-    return c->disabled != 0 && c->disabled_reason[0] != '\0' ? c->disabled_reason : why(p, status);
+    att_nearest_t nearest;
+    if (end != NULL) {
+        char component[ATT_COUNTER_NAME];
+        snprintf(component, sizeof component, "%.*s", (int)(end - w->name), w->name);
+        int index = component_index(p, component);
+        if (index < 0)
+            return "this libpapi was built without the component";
+        const PAPI_component_info_t *c = p->get_component_info(index);
+        if (c->disabled != 0 && c->disabled_reason[0] != '\0')
+            return c->disabled_reason;
+    }
+    snprintf(text, ATT_COUNTER_REASON, "%s%s", why(p, status),
+             status == PAPI_ENOEVNT ? event_meant(p, w->name, &nearest) : "");
+    return text;
 }
 
 static int read_counted(void *context, int64_t *values)
@@ -402,9 +424,10 @@ uint32_t att_papi_sources(struct att_papi *p, att_counter_source_t *sources, uin
     for (uint32_t i = 0; i < p->wanted_count; i++) {
         wanted_t *w = &p->wanted[i];
         PAPI_event_info_t info;
+        char reason[ATT_COUNTER_REASON];
         int status = p->event_name_to_code(w->name, &w->code);
         if (status != PAPI_OK) {
-            missing(context, w->name, why_unknown(p, w, status));
+            missing(context, w->name, why_unknown(p, w, status, reason));
             continue;
         }
         w->component = p->get_event_component(w->code);

@@ -1,5 +1,6 @@
 #include "search/options.h"
 
+#include "base/nearest.h"
 #include "search/plugin.h"
 
 #include <ctype.h>
@@ -111,8 +112,11 @@ int att_option_parse(const att_parameter_t *parameter, const char *text, att_opt
     }
     if (!good) {
         char accepts[256];
-        return att_fail(error, ATT_EUSAGE, "parameter %s: \"%s\" is not accepted (%s)",
+        att_nearest_t nearest;
+        bool choice = parameter->type == ATT_PARAMETER_CHOICE;
+        return att_fail(error, ATT_EUSAGE, "parameter %s: \"%s\" is not accepted%s (%s)",
                         parameter->name, text,
+                        choice ? att_nearest_choice(&nearest, text, parameter->choices) : "",
                         att_parameter_accepts(parameter, accepts, sizeof accepts));
     }
     return ATT_OK;
@@ -122,14 +126,18 @@ static int unknown_parameter(const att_strategy_t *strategy, const char *key, at
 {
     char known[320] = "";
     size_t n = 0;
+    att_nearest_t nearest;
+    att_nearest_init(&nearest, key);
+    for (uint32_t i = 0; i < strategy->parameter_count; i++)
+        att_nearest_offer(&nearest, strategy->parameters[i].name);
     for (uint32_t i = 0; i < strategy->parameter_count && n < sizeof known - 1; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
                               strategy->parameters[i].name);
     if (strategy->parameter_count == 0)
         return att_fail(error, ATT_EUSAGE, "strategy %s: no parameter \"%s\" (it takes none)",
                         strategy->name, key);
-    return att_fail(error, ATT_EUSAGE, "strategy %s: no parameter \"%s\" (it takes %s)",
-                    strategy->name, key, known);
+    return att_fail(error, ATT_EUSAGE, "strategy %s: no parameter \"%s\"%s (it takes %s)",
+                    strategy->name, key, att_nearest_hint(&nearest), known);
 }
 
 static int parse_words(const att_strategy_t *strategy, struct att_option_set *set,

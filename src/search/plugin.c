@@ -1,5 +1,6 @@
 #include "search/plugin.h"
 
+#include "base/nearest.h"
 #include "search/options.h"
 
 #include <ctype.h>
@@ -231,7 +232,7 @@ int att_plugin_each(const char *path, att_plugin_fn each, void *context, att_err
 }
 
 /* Names only, without loading anything, for the "not found" message. */
-static void names_there(const char *path, char *text, size_t size)
+static void names_there(const char *path, char *text, size_t size, att_nearest_t *nearest)
 {
     char *copy = strdup(path), *rest = copy;
     size_t n = 0;
@@ -240,7 +241,10 @@ static void names_there(const char *path, char *text, size_t size)
         DIR *open = folder[0] != '\0' ? opendir(folder) : NULL;
         for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
             char name[ATT_PLUGIN_NAME];
-            if (name_of(entry->d_name, name, sizeof name) && n < size - 1)
+            if (!name_of(entry->d_name, name, sizeof name))
+                continue;
+            att_nearest_offer(nearest, name);
+            if (n < size - 1)
                 n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", name);
         }
         if (open != NULL)
@@ -270,9 +274,11 @@ int att_plugin_find(const char *path, const char *name, const att_strategy_t **s
     free(copy);
     if (file == NULL) {
         char there[160];
-        names_there(path, there, sizeof there);
-        return att_fail(error, ATT_ENOENT, "no strategy \"%s\" in %.200s (there: %s)", name, path,
-                        there[0] ? there : "none");
+        att_nearest_t nearest;
+        att_nearest_init(&nearest, name);
+        names_there(path, there, sizeof there, &nearest);
+        return att_fail(error, ATT_ENOENT, "no strategy \"%s\"%s in %.200s (there: %s)", name,
+                        att_nearest_hint(&nearest), path, there[0] ? there : "none");
     }
     int rc = att_plugin_load(file, strategy, error);
     free(file);

@@ -1,5 +1,6 @@
 #include "sim/conditions.h"
 
+#include "base/nearest.h"
 #include "surface/surface.h"
 
 #include <ctype.h>
@@ -12,12 +13,15 @@ static int unknown_load(const struct att_surface *surface, const char *load, att
 {
     const att_surface_info_t *info = att_surface_info(surface);
     char known[128] = "";
+    att_nearest_t nearest;
+    att_nearest_init(&nearest, load);
     for (int i = 0; i < info->load_count; i++) {
         size_t length = strlen(known);
         snprintf(known + length, sizeof known - length, "%s%s", i > 0 ? ", " : "", info->loads[i]);
+        att_nearest_offer(&nearest, info->loads[i]);
     }
-    return att_fail(error, ATT_EUSAGE, "surface %s has no load \"%.40s\" (it has: %s)", info->name,
-                    load, known);
+    return att_fail(error, ATT_EUSAGE, "surface %s has no load \"%.40s\"%s (it has: %s)",
+                    info->name, load, att_nearest_hint(&nearest), known);
 }
 
 /* One "CALL:LOAD" or, at the beginning, "LOAD". */

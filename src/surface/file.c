@@ -1,8 +1,11 @@
 #include "surface/file.h"
 
+#include "base/nearest.h"
 #include "surface/surface.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +85,36 @@ void att_surface_folders(const char *folders[ATT_SURFACE_FOLDERS])
     folders[2] = ATTUNE_DATADIR "/surfaces";
 }
 
+static bool is_surface(const char *file, char *name, size_t size)
+{
+    static const char *const endings[] = {".json", ".json.gz", ".csv"};
+    for (int e = 0; e < 3; e++)
+        if (ends_in(file, endings[e])) {
+            snprintf(name, size, "%.*s", (int)(strlen(file) - strlen(endings[e])), file);
+            return true;
+        }
+    return false;
+}
+
+static int refuse_name(const char *name, const char *const *folders, att_error_t *error)
+{
+    char known[ATT_NEAREST_WORD + 1]; /* one that is cut stays too long */
+    att_nearest_t nearest;
+    att_nearest_init(&nearest, name);
+    for (int i = 0; i < ATT_SURFACE_FOLDERS; i++) {
+        DIR *folder = folders[i] != NULL ? opendir(folders[i]) : NULL;
+        for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
+            if (is_surface(entry->d_name, known, sizeof known))
+                att_nearest_offer(&nearest, known);
+        if (folder != NULL)
+            closedir(folder);
+    }
+    return att_fail(error, ATT_ENOENT,
+                    "no surface '%s'%s: looked for %s.json, .json.gz and .csv in %s%s%s and %s",
+                    name, att_nearest_hint(&nearest), name, folders[0] != NULL ? folders[0] : "",
+                    folders[0] != NULL ? ", " : "", folders[1], folders[2]);
+}
+
 int att_surface_file_read(const char *name, char *path, size_t path_size, char **bytes,
                           size_t *length, att_error_t *error)
 {
@@ -108,8 +141,5 @@ int att_surface_file_read(const char *name, char *path, size_t path_size, char *
             if (try_path(path, bytes, length, &status, error))
                 return status;
         }
-    return att_fail(error, ATT_ENOENT,
-                    "no surface '%s': looked for %s.json, .json.gz and .csv in %s%s%s and %s", name,
-                    name, folders[0] != NULL ? folders[0] : "", folders[0] != NULL ? ", " : "",
-                    folders[1], folders[2]);
+    return refuse_name(name, folders, error);
 }

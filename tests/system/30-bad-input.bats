@@ -58,6 +58,76 @@ unstarted() {
     expect_one_line '^attune bench: option --iters needs a value'
 }
 
+# meant WORD ARGUMENT...: attune with these arguments is refused with one line that asks for WORD.
+meant() {
+    local word=$1
+    shift
+    run --separate-stderr attune "$@"
+    [ "$status" -ne 0 ] || fail "accepted: $*"
+    expect_one_line "\(did you mean '${word//./\\.}'\?\)"
+}
+
+@test "a misspelt word is answered with the one that was meant" {
+    local surface=a40-nvlink-8-allgather
+    meant run rnu
+    meant record help recrod
+    meant --version --verison
+    meant warn run --log warm -- true
+    meant model run --fabric modl -- true
+    meant $surface run --fabric model --surface ${surface/link/lnk} -- true
+    meant --quiet run -quiet -- true
+    meant chrome trace --format crome run
+    meant allreduce sim --surface $surface --collective alreduce
+    meant stock sim --surface $surface --knobs stok
+    meant light sim --surface $surface --load ligth
+    meant $surface surfaces ${surface}s
+    meant allreduce pin run allreduc:64M
+    meant check plugins chek file.so
+    meant threads knobs --check thread=480
+    meant ring knobs --check algorithm=rign
+    meant ll128 knobs --check protocol=ll182
+    meant allgather knobs --check collective=all_gahter
+    meant mpirun slurm mpirnu
+    if attune help | grep -q '^  bench '; then
+        meant allreduce bench alreduce
+        meant float bench -d flaot
+        meant prod bench -o prood
+        meant both bench --place bth
+        meant every bench --sync evry
+        meant simple bench --setting ring/simpel
+    fi
+    if [ -e "$ATTUNE_BUILD/lib/attune/libattune-strategy-random.so" ]; then
+        meant random run --strategy randon -- true
+        meant trials run --strategy random:trails=3 -- true
+        meant random sim --surface $surface --strategy ranodm
+    fi
+    # Nothing is near, or the word is known.
+    run --separate-stderr attune frobnicate
+    expect_one_line "no command 'frobnicate'; 'attune help' lists them\$"
+    run --separate-stderr attune report run --output
+    [[ $stderr != *'did you mean'* ]] || fail 'an option without its value is not misspelt'
+}
+
+# The lists of options in the program and in its help are the same.
+@test "every option in the help of a command is known by its misspelling" {
+    local command option wrong count
+    for command in $(attune help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
+        count=0
+        for option in $(attune "$command" --help | sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z][a-z_-]+).*/\2/p'); do
+            wrong=--${option:2:1}${option:2} # the first letter twice
+            case $command$option in
+            plugins--options | plugins--deadline) meant "$option" plugins check "$wrong" ;;
+            *) meant "$option" "$command" "$wrong" ;;
+            esac
+            count=$((count + 1))
+        done
+        case $command in
+        pin | unpin | version | help) ;;
+        *) [ "$count" -gt 0 ] || fail "no option in the help of $command" ;;
+        esac
+    done
+}
+
 @test "a variable with a bad value is named" {
     attune_with_fake
     ATTUNE_WATCH=often refused "ATTUNE_WATCH: 'often' is not accepted"

@@ -22,7 +22,7 @@ static int parse(const char *line)
     for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " "))
         argv[argc++] = word;
     memset(&error, 0, sizeof error);
-    return att_bench_options_parse(&options, argc, argv, &error);
+    return att_bench_options_parse(&options, argc, argv, NULL, &error);
 }
 
 static void refused(const char *line, const char *says)
@@ -89,7 +89,7 @@ static void test_the_words_are_left_as_they_are(void **state)
     char list[] = "allreduce,allgather", sizes[] = "1M,2M", flag[] = "--size-list",
          name[] = "bench";
     char *argv[] = {name, list, flag, sizes, NULL};
-    assert_int_equal(att_bench_options_parse(&options, 4, argv, &error), 0);
+    assert_int_equal(att_bench_options_parse(&options, 4, argv, NULL, &error), 0);
     assert_string_equal(list, "allreduce,allgather");
     assert_string_equal(sizes, "1M,2M");
 }

@@ -250,7 +250,7 @@ static void papi_counts_software_events_and_says_what_it_cannot(void **state)
     struct att_papi *papi;
     att_error_t error;
     att_counter_source_t sources[8];
-    int status = att_papi_open("on,nosuch:::event,perf::NO-SUCH", &papi, &error);
+    int status = att_papi_open("on,nosuch:::event,perf::NO-SUCH,perf::TASK-CLOKC", &papi, &error);
     if (status != ATT_OK) {
         assert_int_equal(status, -ATT_EUNSUPPORTED);
         printf("skip: %s\n", error.text);
@@ -260,6 +260,7 @@ static void papi_counts_software_events_and_says_what_it_cannot(void **state)
     uint32_t count = att_papi_sources(papi, sources, 8, note_missing, NULL);
     assert_non_null(strstr(missing_text, "nosuch:::event: this libpapi was built without"));
     assert_non_null(strstr(missing_text, "perf::NO-SUCH: "));
+    assert_non_null(strstr(missing_text, "(did you mean 'perf::TASK-CLOCK'?)"));
     assert_non_null(strstr(missing_text, "cuda: "));
     assert_non_null(strstr(missing_text, "infiniband: "));
     if (count == 0) {
