@@ -2,6 +2,7 @@
 #include "cli/doctor.h"
 
 #include "base/segment.h"
+#include "base/variables.h"
 #include "cli/job_environment.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define UNKNOWN_ROOM 800 /* of the variables that are not known; the rest is cut */
 
 static void check_switches(att_doctor_t *d)
 {
@@ -27,6 +30,25 @@ static void check_switches(att_doctor_t *d)
     else
         att_doctor_add(d, "run-id", ATT_CHECK_SKIP, NULL,
                        "neither ATTUNE_RUN_ID nor SLURM_JOB_ID is set; attune run sets one");
+}
+
+static void add_name(void *context, const char *name, const char *hint)
+{
+    char *list = context;
+    size_t used = strlen(list);
+    snprintf(list + used, UNKNOWN_ROOM - used, "%s%s%s", used > 0 ? ", " : "", name, hint);
+}
+
+static void check_names(att_doctor_t *d)
+{
+    char list[UNKNOWN_ROOM] = "";
+    if (att_variables_unknown((const char *const *)environ, add_name, list) == 0)
+        att_doctor_add(d, "variables", ATT_CHECK_PASS, NULL,
+                       "every ATTUNE_ variable that is set is one of attune's");
+    else
+        att_doctor_add(d, "variables", ATT_CHECK_WARN,
+                       "correct or unset them: attune info lists the variables of the options",
+                       "no variable of attune, and without effect: %s", list);
 }
 
 static void check_variables(att_doctor_t *d)
@@ -155,6 +177,7 @@ static void check_clock(att_doctor_t *d)
 void att_doctor_parts(att_doctor_t *d)
 {
     check_switches(d);
+    check_names(d);
     check_variables(d);
     check_segment(d);
     check_namespaces(d);

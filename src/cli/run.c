@@ -3,6 +3,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/segment.h"
+#include "base/variables.h"
 #include "cli/counters_missing.h"
 #include "cli/findings.h"
 #include "cli/job.h"
@@ -297,6 +298,7 @@ int att_run_main(int argc, char **argv)
         goto free_config;
     }
     att_log_set_level_name(run.config.log);
+    att_variables_warn();
     if (att_run_check(&run.config, &run.places, &error) != ATT_OK) {
         refuse(&error);
         goto free_config;

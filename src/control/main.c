@@ -6,6 +6,7 @@
 #include "base/segment.h"
 #include "control/agent.h"
 #include "base/step.h"
+#include "base/variables.h"
 #include "control/messenger.h"
 #include "control/pinger.h"
 #include "search/knobs.h"
@@ -184,6 +185,8 @@ int main(int argc, char **argv)
     struct att_pinger *pinger = NULL;
     struct att_agent *agent = NULL;
     status = att_messenger_create(&messenger, &error);
+    if (status == ATT_OK && starter == 0 && att_messenger_self(messenger) == 0)
+        att_variables_warn(); /* attune run has looked itself; of many agents one is enough */
     if (status == ATT_OK)
         status = att_pinger_create(&pinger, &error);
     if (status == ATT_OK)

@@ -55,6 +55,17 @@ ib() { # ib STATE
     expect_output '^no    threads '
 }
 
+@test "variables: one that attune does not know is named with the one that was meant" {
+    machine
+    expect_verdict variables pass
+    export ATTUNE_STRATEGI=random ATTUNE_FROBNICATE=1
+    machine
+    expect_status 0
+    expect_verdict variables warn
+    expect_output "ATTUNE_STRATEGI \(did you mean 'ATTUNE_STRATEGY'\?\)"
+    expect_output 'ATTUNE_FROBNICATE'
+}
+
 @test "sockets: RDMA that is there and not used is named" {
     ib '4: ACTIVE'
     machine

@@ -133,6 +133,52 @@ meant() {
     ATTUNE_WATCH=often refused "ATTUNE_WATCH: 'often' is not accepted"
 }
 
+@test "a variable that attune does not know is told once, with the one that was meant" {
+    attune_with_fake
+    local strategi="ATTUNE_STRATEGI is no variable of attune \(did you mean 'ATTUNE_STRATEGY'\?\) and has no effect"
+    ATTUNE_STRATEGI=random ATTUNE_NOISE_LEVEL=1 ATTUNE_SAMPELS='' run --separate-stderr attune run --quiet -- true
+    expect_status 0
+    [ "$(grep -c ATTUNE_ <<<"$stderr")" -eq 2 ] || fail 'expected two lines about variables'
+    grep -E "^attune: warning: $strategi\$" <<<"$stderr"
+    grep -x 'attune: warning: ATTUNE_NOISE_LEVEL is no variable of attune and has no effect' <<<"$stderr"
+    # Less than a warning is not asked for.
+    ATTUNE_STRATEGI=random run --separate-stderr attune run --quiet --log error -- true
+    [ -z "$stderr" ] || fail 'a warning with --log error'
+}
+
+@test "attuned that is started by hand tells such a variable, the one that attune run starts does not" {
+    needs_parts
+    export ATTUNE_STRATEGI=random
+    attuned --run-id hand 2>by-hand.log &
+    wait_for 60 grep -q '^attuned: warning: ATTUNE_STRATEGI is no variable of attune' by-hand.log
+    kill -INT $!
+    wait $!
+    [ "$(grep -c ATTUNE_STRATEGI by-hand.log)" -eq 1 ] || fail 'not told once'
+    run --separate-stderr attune run --run-dir run --observe --quiet -- true
+    expect_status 0
+    [ "$(grep -c ATTUNE_STRATEGI <<<"$stderr")" -eq 1 ] || fail 'attune run does not tell it once'
+    run cat run/attuned.log
+    reject_output ATTUNE_STRATEGI
+}
+
+# What the sources read, and what tests, benchmarks, examples and job scripts set.
+@test "no variable of attune's own is taken for a misspelt one" {
+    attune_with_fake
+    local options name names variables=()
+    options=$(attune info --options --json | jq -r '.[].variable')
+    names=$(cd "$ATTUNE_ROOT" && {
+        grep -rhoE '"ATTUNE_[A-Z0-9_]+"' src plugins bench examples include
+        grep -rhoE '\$\{?ATTUNE_[A-Z0-9_]+|\bATTUNE_[A-Z0-9_]+=' jobs bench examples packages tests \
+            --exclude={30-bad-input.bats,25-doctor.bats,test_variables.c,CMakeLists.txt}
+    } | grep -oE 'ATTUNE_[A-Z0-9_]+' | sort -u)
+    [ "$(wc -w <<<"$names")" -gt 40 ] || fail 'the sources read fewer variables than they should'
+    for name in $names; do
+        grep -qx "$name" <<<"$options" || variables+=("$name=x")
+    done
+    run --separate-stderr env "${variables[@]}" attune run --fabric model -- true
+    expect_one_line '--fabric model needs --surface'
+}
+
 @test "no command" {
     attune_with_fake
     run --separate-stderr attune run --samples 3

@@ -1,0 +1,21 @@
+/*
+ * variables: the ATTUNE_ variables of an environment that nothing of attune reads: misspelt ones.
+ *
+ * Known are those of the options table, those that parts of attune read besides, and those that its
+ * tests, benchmarks and job scripts, and the module files of a site, set for themselves.
+ */
+#ifndef ATT_BASE_VARIABLES_H
+#define ATT_BASE_VARIABLES_H
+
+#include <stddef.h>
+
+/* hint: " (did you mean 'ATTUNE_X'?)", or "". */
+typedef void (*att_variable_fn)(void *context, const char *name, const char *hint);
+
+/* Each one of `environment` ("NAME=VALUE", ends with NULL) that begins with ATTUNE_, is not empty
+ * and not known; names are cut at 80 characters. Returns how many. */
+size_t att_variables_unknown(const char *const *environment, att_variable_fn each, void *context);
+/* One warning in the log for each of this process. */
+void att_variables_warn(void);
+
+#endif
