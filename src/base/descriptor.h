@@ -15,8 +15,12 @@
 int att_descriptor_keep(int fd);
 
 /* /dev/null for those of 0, 1 and 2 that are closed. flags: O_CLOEXEC leaves them closed for
- * programs that are started, 0 gives them /dev/null. Where there is no /dev/null they stay closed.
- */
+ * programs that are started, and writing to standard output fails as before: a result that gets
+ * lost is an error. 0 gives them /dev/null. Where there is no /dev/null they stay closed. */
 void att_descriptor_hold_standard(int flags);
+
+/* At the end of a program: flush stdout. A result that is not written in full is no success: that
+ * is logged, and ATT_ESYSTEM takes the place of status 0. Returns the status. */
+int att_descriptor_finish_output(int status);
 
 #endif

@@ -21,7 +21,6 @@
 #include "cli/bench_record.h"
 #endif
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,17 +99,6 @@ static int show_help(int argc, char **argv)
     return 0;
 }
 
-/* A result that is not written in full is no success. */
-static int close_output(int status)
-{
-    bool flushed = fflush(stdout) == 0;
-    if (flushed && !ferror(stdout))
-        return status;
-    att_log(ATT_LOG_ERROR, "cannot write to standard output: %s",
-            flushed ? "an earlier write failed" : strerror(errno));
-    return status != 0 ? status : ATT_ESYSTEM;
-}
-
 int main(int argc, char **argv)
 {
     att_descriptor_hold_standard(O_CLOEXEC);
@@ -123,5 +111,5 @@ int main(int argc, char **argv)
         word = "version";
     else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         word = "help";
-    return close_output(dispatch(word, argc - 1, argv + 1));
+    return att_descriptor_finish_output(dispatch(word, argc - 1, argv + 1));
 }

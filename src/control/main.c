@@ -127,12 +127,11 @@ static void serve(struct att_agent *agent, pid_t starter)
 
 int main(int argc, char **argv)
 {
+    att_log_set_name("attuned");
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("attuned %s (%s)\n", ATTUNE_VERSION, BUILT_WITH);
-        return 0;
+        return att_descriptor_finish_output(0);
     }
-    att_descriptor_hold_standard(0);
-    att_log_set_name("attuned");
     int ready_fd = take_ready_fd(&argc, argv);
     pid_t starter = ready_fd >= 0 ? getppid() : 0;
     att_config_t config = {0};
@@ -146,8 +145,9 @@ int main(int argc, char **argv)
                "The sidecar of attune: started by `attune run`, or one process a node by mpirun or "
                "srun.\n\n");
         att_config_print_help(stdout, ATT_FOR_AGENT);
-        return 0;
+        return att_descriptor_finish_output(0);
     }
+    att_descriptor_hold_standard(0); /* before anything is opened */
     if (status == ATT_OK && next < argc)
         status = att_fail(&error, ATT_EUSAGE, "unexpected argument '%s': see attuned --help",
                           argv[next]);

@@ -179,6 +179,43 @@ meant() {
     expect_one_line '--fabric model needs --surface'
 }
 
+@test "a standard output that is closed or full is an error, a reader that left is none" {
+    local command
+    local commands=(help version 'run --help' knobs 'knobs --check threads=480' info 'info --json' 'info --options'
+        'info --man' 'info --counters' plugins surfaces 'doctor --help' 'sim --help' 'slurm --jobs' 'top --help'
+        'trace --help' 'report --help' 'stragglers --help' 'pin --help')
+    if attune help | grep -q '^  bench '; then commands+=('bench --help' 'record --help'); fi
+    for command in "${commands[@]}"; do
+        run --separate-stderr sh -c "attune $command >/dev/full"
+        expect_status 4
+        expect_one_line '^attune: error: cannot write to standard output: No space left on device$'
+        run --separate-stderr sh -c "attune $command >&-"
+        expect_status 4
+        expect_one_line '^attune: error: cannot write to standard output: Bad file descriptor$'
+        run --separate-stderr sh -c "attune $command | head -1"
+        expect_status 0
+        [ -z "$stderr" ] || fail "not silent when the reader leaves: $command"
+    done
+    # Nothing to print, nothing lost.
+    attune_with_fake
+    run --separate-stderr sh -c 'attune run --quiet -- true >&-'
+    expect_status 0
+    [[ $stderr != *'standard output'* ]] || fail 'an error without a result'
+}
+
+@test "attuned: a standard output that is closed or full is an error" {
+    needs_parts
+    local option
+    for option in --version --help; do
+        run --separate-stderr sh -c "attuned $option >/dev/full"
+        expect_status 4
+        expect_one_line '^attuned: error: cannot write to standard output: No space left on device$'
+        run --separate-stderr sh -c "attuned $option >&-"
+        expect_status 4
+        expect_one_line '^attuned: error: cannot write to standard output: Bad file descriptor$'
+    done
+}
+
 @test "no command" {
     attune_with_fake
     run --separate-stderr attune run --samples 3

@@ -65,10 +65,11 @@ static int hold(int flags)
     char byte = 1;
     if (!is_open(0) || !is_open(1) || !is_open(2))
         return 2;
-    if (read(0, &byte, 1) != 1 || byte != 0 || write(1, &byte, 1) != 1 || write(2, &byte, 1) != 1)
+    bool goes_nowhere = write(1, &byte, 1) == 1, ours = flags == O_CLOEXEC;
+    if (read(0, &byte, 1) != 1 || byte != 0 || goes_nowhere == ours || write(2, &byte, 1) != 1)
         return 3;
     bool kept_from_children = (fcntl(1, F_GETFD) & FD_CLOEXEC) != 0;
-    return kept_from_children == (flags == O_CLOEXEC) ? 0 : 4;
+    return kept_from_children == ours ? 0 : 4;
 }
 
 static int hold_for_children(void)
@@ -86,6 +87,25 @@ static void test_hold(void **state)
     (void)state;
     without_streams(hold_for_children);
     without_streams(hold_for_us);
+}
+
+static int finish_output(void)
+{
+    if (att_descriptor_finish_output(3) != 3)
+        return 1;
+    att_descriptor_hold_standard(O_CLOEXEC);
+    if (att_descriptor_finish_output(0) != 0) /* nothing was printed: nothing is lost */
+        return 2;
+    printf("a result\n");
+    if (att_descriptor_finish_output(0) != ATT_ESYSTEM)
+        return 3;
+    return att_descriptor_finish_output(1) == 1 ? 0 : 4;
+}
+
+static void test_finish_output(void **state)
+{
+    (void)state;
+    without_streams(finish_output);
 }
 
 static int open_files(void)
@@ -122,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keep),
         cmocka_unit_test(test_hold),
+        cmocka_unit_test(test_finish_output),
         cmocka_unit_test(test_open_files),
     };
     if (mkdtemp(folder) == NULL)
