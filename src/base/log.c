@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/one_line.h"
 #include "base/status.h"
 
 #include <fcntl.h>
@@ -71,12 +72,11 @@ static _Atomic(att_log_site_t *) sites;
 static void emit(att_log_level_t level, uint64_t left_out, const char *format, va_list args)
 {
     static const char *const labels[] = {"error: ", "warning: ", "", "debug: "};
-    char line[1024];
+    char line[1024], text[sizeof line];
     int n = snprintf(line, sizeof line, "%s: %s", program, labels[level]);
-    int m = vsnprintf(line + n, sizeof line - (size_t)n, format, args);
-    size_t length = (size_t)n + (m > 0 ? (size_t)m : 0);
-    if (length > sizeof line - 48)
-        length = sizeof line - 48;
+    vsnprintf(text, sizeof text, format, args);
+    att_one_line(text, line + n, sizeof line - 47 - (size_t)n);
+    size_t length = strlen(line);
     if (left_out > 0)
         length += (size_t)snprintf(line + length, 40, " (%llu like it left out)",
                                    (unsigned long long)left_out);

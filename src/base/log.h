@@ -1,6 +1,6 @@
 /*
- * log: one line per message on standard error, "attune: LEVEL: text" (level left out for info).
- * Hot paths never log; a message that could repeat uses att_log_limited.
+ * log: one line per message (base/one_line.h) on standard error, "attune: LEVEL: text" (level left
+ * out for info). Hot paths never log; a message that could repeat uses att_log_limited.
  */
 #ifndef ATT_BASE_LOG_H
 #define ATT_BASE_LOG_H

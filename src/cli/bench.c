@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "cli/bench_driver.h"
 #include "cli/bench_options.h"
 #include "cli/bench_processes.h"
@@ -206,16 +207,17 @@ int att_bench_main(int argc, char **argv)
     att_error_t error = {""};
     if (options == NULL)
         return ATT_ENOMEM;
+    char line[ATT_ONE_LINE];
     int code;
     int rc = att_bench_options_parse(options, argc, argv, NULL, &error);
     if (rc != 0 && error.text[0] == '\0') {
         att_bench_options_help(stdout);
         code = 0;
     } else if (rc != 0) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", att_one_line(error.text, line, sizeof line));
         code = ATT_EUSAGE;
     } else if (att_knobs_get(&error) == NULL) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", att_one_line(error.text, line, sizeof line));
         code = ATT_ENOENT;
     } else {
         code = att_bench_run(options, argc, argv);

@@ -1,6 +1,7 @@
 #include "cli/bench_job.h"
 
 #include "base/names.h"
+#include "base/one_line.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -179,11 +180,11 @@ static void print_devices(const att_bench_job_t *job)
 void att_bench_job_print_header(const att_bench_job_t *job)
 {
     const att_bench_options_t *o = job->options;
-    char version[24];
+    char version[24], path[ATT_ONE_LINE];
     printf("# attune bench version %s nccl-library=%d\n", ATTUNE_VERSION, job->nccl.version);
-    printf("# NCCL %s from %s%s\n",
-           att_nccl_version_text(job->nccl.version, version, sizeof version), job->nccl.path,
-           job->nccl.fabric ? " (host fabric)" : "");
+    printf(
+        "# NCCL %s from %s%s\n", att_nccl_version_text(job->nccl.version, version, sizeof version),
+        att_one_line(job->nccl.path, path, sizeof path), job->nccl.fabric ? " (host fabric)" : "");
     printf("# nThread %d nGpus %d minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64
            "(%s) warmup iters: %d iters: %d agg iters: 1 validation: %d graph: 0\n",
            o->threads, o->ranks_per_thread, o->min_bytes, o->max_bytes,

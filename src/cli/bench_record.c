@@ -1,6 +1,7 @@
 #include "cli/bench_record.h"
 
 #include "base/log.h"
+#include "base/one_line.h"
 #include "cli/bench.h"
 #include "cli/bench_convert.h"
 #include "cli/bench_record_options.h"
@@ -15,6 +16,7 @@ int att_record_main(int argc, char **argv)
     att_record_options_t *options = malloc(sizeof *options);
     att_bench_options_t *bench = malloc(sizeof *bench);
     att_error_t error = {""};
+    char line[ATT_ONE_LINE];
     int rc = ATT_OK;
     if (options == NULL || bench == NULL) {
         free(options);
@@ -26,7 +28,7 @@ int att_record_main(int argc, char **argv)
         att_record_options_help(stdout);
         rc = ATT_OK;
     } else if (rc != ATT_OK) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", att_one_line(error.text, line, sizeof line));
         error.text[0] = '\0';
     } else if (att_knobs_get(&error) == NULL) {
         rc = -ATT_ENOENT;

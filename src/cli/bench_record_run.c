@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/one_line.h"
 #include "cli/bench_record_grid.h"
 #include "cli/bench_recording.h"
 #include "cli/bench_report.h"
@@ -301,10 +302,12 @@ static int run_or_skip(recorder_t *r, int number, att_error_t *error)
     if (row == NULL)
         return att_fail(error, ATT_ENOMEM, "no memory for a row");
     name_row(r, number, row);
+    char path[ATT_ONE_LINE];
     uint64_t complete = r->driver->index == 0 && att_recording_is_complete(row->path);
     int rc = say(r, &complete, error);
     if (rc == 0 && complete && r->driver->index == 0)
-        printf("# %s: complete already (remove the file to record it anew)\n", row->path);
+        printf("# %s: complete already (remove the file to record it anew)\n",
+               att_one_line(row->path, path, sizeof path));
     if (rc == 0 && !complete)
         rc = run_row(r, row, rows_left(r, number), error);
     free(row);

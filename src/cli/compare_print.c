@@ -1,6 +1,7 @@
 /* A comparison as a table for people and as JSON for programs. */
 #include "cli/compare.h"
 
+#include "base/one_line.h"
 #include "cli/json_file.h"
 
 #include <inttypes.h>
@@ -62,7 +63,8 @@ static void find_ranges(const att_compare_t *c, finding_fn take, void *context)
 
 static void print_side(const char *letter, const att_compare_side_t *side, FILE *out)
 {
-    fprintf(out, "# %s: %s", letter, side->path);
+    char path[ATT_ONE_LINE];
+    fprintf(out, "# %s: %s", letter, att_one_line(side->path, path, sizeof path));
     const char *parts[] = {side->nccl[0] != '\0' ? "NCCL " : "", side->nccl};
     if (side->nccl[0] != '\0')
         fprintf(out, ", %s%s", parts[0], parts[1]);

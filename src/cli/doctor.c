@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/one_line.h"
 #include "cli/json_file.h"
 
 #include <ctype.h>
@@ -90,9 +91,10 @@ static void print_text(const att_doctor_t *d)
     json_array_foreach(d->checks, i, row)
     {
         const char *remedy = json_string_value(json_object_get(row, "remedy"));
+        char what[ATT_ONE_LINE];
         printf("%s  %s: %s\n", json_string_value(json_object_get(row, "status")),
                json_string_value(json_object_get(row, "id")),
-               json_string_value(json_object_get(row, "what")));
+               att_one_line(json_string_value(json_object_get(row, "what")), what, sizeof what));
         if (remedy != NULL)
             printf("      %s\n", remedy);
     }

@@ -3,6 +3,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/one_line.h"
 #include "cli/json_file.h"
 #include "cli/plugin_check.h"
 #include "search/strategy_host.h"
@@ -53,12 +54,13 @@ static json_t *strategy_json(const att_plugin_entry_t *entry)
 static void each(void *context, const att_plugin_entry_t *entry)
 {
     listing_t *listing = context;
+    char line[ATT_ONE_LINE];
     listing->accepted += entry->strategy != NULL;
     if (listing->strategies == NULL) {
         if (entry->strategy != NULL)
             print_strategy(entry);
         else
-            printf("refused: %s\n", entry->refusal);
+            printf("refused: %s\n", att_one_line(entry->refusal, line, sizeof line));
     } else if (entry->strategy != NULL) {
         json_array_append_new(listing->strategies, strategy_json(entry));
     } else {

@@ -2,6 +2,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "base/segment.h"
 #include "base/variables.h"
 #include "cli/counters_missing.h"
@@ -166,8 +167,9 @@ static void suspect(const run_t *run, const att_tasks_t *tasks)
 
 static void print_summary(const run_t *run, const att_summary_t *summary, FILE *out)
 {
+    char path[ATT_ONE_LINE];
     att_summary_print(summary, out);
-    fprintf(out, "# run folder: %s", run->folder.path);
+    fprintf(out, "# run folder: %s", att_one_line(run->folder.path, path, sizeof path));
     if (summary->tasks->count > 0) {
         fputs(" (tuner.csv is for stock NCCL; again without a search:\n#   attune run --apply ",
               out);

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "base/one_line.h"
 #include "cli/lateness_json.h"
 #include "cli/refused_option.h"
 #include "cli/trace_open.h"
@@ -151,7 +152,9 @@ static void print_text(const struct att_trace *trace, const char *run, const att
                        int64_t origin_ns)
 {
     const att_catalog_t *c = att_trace_catalog(trace);
-    printf("# who arrives late in %s (times since the trace began; wait summed over ranks)\n", run);
+    char name[ATT_ONE_LINE];
+    printf("# who arrives late in %s (times since the trace began; wait summed over ranks)\n",
+           att_one_line(run, name, sizeof name));
     for (uint32_t g = 0; g < l->group_count; g++)
         print_group(trace, &l->groups[g], origin_ns);
     att_lateness_node_t *sums = att_lateness_nodes(trace, l);
@@ -213,7 +216,8 @@ static int write_steps(const struct att_trace *trace, const char *path, const ch
         return status;
     }
     att_out_literal(out, "# attune " ATTUNE_VERSION " stragglers, version 1, of ");
-    att_out_text(out, run);
+    char name[ATT_ONE_LINE];
+    att_out_text(out, att_one_line(run, name, sizeof name));
     att_out_literal(out, "; times in microseconds; arrivals: rank:lateness in order\n"
                          "step,last_arrival_us,communicator,collective,bytes,call,last_rank,"
                          "lateness_us,clock_uncertainty_us,named,arrivals\n");

@@ -1,6 +1,7 @@
 #include "cli/summary.h"
 
 #include "base/names.h"
+#include "base/one_line.h"
 #include "base/bandwidth.h"
 #include "cli/json_file.h"
 
@@ -260,7 +261,8 @@ static void print_checks(const att_findings_t *f, FILE *out)
 void att_summary_print(const att_summary_t *s, FILE *out)
 {
     const att_tasks_t *t = s->tasks;
-    fprintf(out, "# %s: %d ranks on %s%s%s", s->name, s->ranks,
+    char name[ATT_ONE_LINE];
+    fprintf(out, "# %s: %d ranks on %s%s%s", att_one_line(s->name, name, sizeof name), s->ranks,
             strcmp(s->fabric, "gpu") == 0 ? "NCCL" : "the host fabric, ",
             strcmp(s->fabric, "gpu") == 0 ? "" : s->fabric, s->surface != NULL ? " " : "");
     fprintf(out, "%s%s%s\n", s->surface != NULL ? s->surface : "",

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "base/nearest.h"
+#include "base/one_line.h"
 #include "cli/counted.h"
 #include "cli/refused_option.h"
 #include "cli/trace_chrome.h"
@@ -214,6 +215,7 @@ static int take_lines(void *context, const att_trace_event_t *events, size_t cou
 static int write_lines(const options_t *o, const struct att_trace *trace,
                        const att_trace_choice_t *choice, att_error_t *error)
 {
+    char name[ATT_ONE_LINE];
     lines_t lines = {.export = {.trace = trace,
                                 .format = o->format == FORMAT_CSV     ? ATT_EXPORT_CSV
                                           : o->format == FORMAT_JSONL ? ATT_EXPORT_JSON_LINES
@@ -234,7 +236,8 @@ static int write_lines(const options_t *o, const struct att_trace *trace,
         }
     }
     if (status == ATT_OK && !o->quiet && strcmp(o->output, "-") != 0)
-        printf("%s: %" PRIu64 " calls\n", o->output, lines.written);
+        printf("%s: %" PRIu64 " calls\n", att_one_line(o->output, name, sizeof name),
+               lines.written);
     free(lines.out);
     return status;
 }
@@ -291,6 +294,7 @@ static int handle(options_t *o, att_error_t *error)
 
 int att_trace_main(int argc, char **argv)
 {
+    char name[ATT_ONE_LINE];
     options_t o;
     att_error_t error = {""};
     const char *word = argc > 1 ? argv[1] : "";
@@ -307,7 +311,8 @@ int att_trace_main(int argc, char **argv)
         const char *mode = stop ? "off" : o.mode != NULL ? o.mode : "on";
         status = att_trace_request(o.run, mode, &error);
         if (status == ATT_OK && !o.quiet)
-            printf("%s: recording %s\n", o.run, stop ? "has stopped" : "has started");
+            printf("%s: recording %s\n", att_one_line(o.run, name, sizeof name),
+                   stop ? "has stopped" : "has started");
     } else if (status == ATT_OK) {
         status = handle(&o, &error);
     }

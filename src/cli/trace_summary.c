@@ -1,6 +1,7 @@
 #include "cli/trace_summary.h"
 
 #include "base/names.h"
+#include "base/one_line.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -25,8 +26,10 @@ static void print_text(const struct att_trace *trace, const char *run, FILE *out
 {
     const att_catalog_t *c = att_trace_catalog(trace);
     const att_trace_facts_t *f = att_trace_facts(trace);
-    fprintf(out, "# trace of %s: %" PRIu64 " records in %u files, %.3f s%s\n", run, f->records,
-            f->files, (double)(f->last_ns - f->first_ns) * 1e-9,
+    char name[ATT_ONE_LINE];
+    fprintf(out, "# trace of %s: %" PRIu64 " records in %u files, %.3f s%s\n",
+            att_one_line(run, name, sizeof name), f->records, f->files,
+            (double)(f->last_ns - f->first_ns) * 1e-9,
             f->virtual_time ? " of the modelled machine's clock" : "");
     fprintf(out,
             "# lost: %" PRIu64 " records in rings, %" PRIu64 " in writing; %" PRIu64

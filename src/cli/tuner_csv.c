@@ -1,6 +1,7 @@
 #include "cli/tuner_csv.h"
 
 #include "base/names.h"
+#include "base/one_line.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -19,15 +20,12 @@
 
 __attribute__((format(printf, 2, 3))) static void comment(FILE *out, const char *format, ...)
 {
-    char text[COMMENT_MAX];
+    char text[COMMENT_MAX], line[COMMENT_MAX];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (char *c = text; *c != '\0'; c++)
-        if (*c == '\n')
-            *c = ' ';
-    fprintf(out, "# %s\n", text);
+    fprintf(out, "# %s\n", att_one_line(text, line, sizeof line));
 }
 
 static void rule(FILE *out, int collective, uint64_t low, uint64_t high, att_setting_t s, int nodes,

@@ -2,6 +2,7 @@
 
 #include "base/bandwidth.h"
 #include "base/names.h"
+#include "base/one_line.h"
 #include "profile/kineto.h"
 
 static const char *in_force(const att_export_t *x, const att_trace_event_t *e)
@@ -22,7 +23,8 @@ void att_export_begin(const att_export_t *x, att_out_t *out)
         return;
     if (x->format == ATT_EXPORT_CSV) {
         att_out_literal(out, "# attune " ATTUNE_VERSION " trace, version 1, of ");
-        att_out_text(out, x->run);
+        char name[ATT_ONE_LINE];
+        att_out_text(out, att_one_line(x->run, name, sizeof name));
         att_out_literal(out, "; times in microseconds; time 0 is unix ns ");
         att_out_i64(out, facts->origin_unix_ns);
         att_out_literal(

@@ -327,6 +327,39 @@ EOF
 
 settled() { jq -e '[.tasks[] | select(.phase == "settled")] | length == 2' out/tasks.json >/dev/null 2>&1; }
 
+# attune_lines COMMAND...: no line of what it prints began within the name of the run.
+attune_lines() {
+    run attune "$@"
+    expect_status 0
+    reject_output '^(yz|zx)'
+    expect_output 'run\\nyz\\tzx\\x1b'
+}
+
+@test "a run folder with control characters in its name: a line stays a line, the command can be pasted" {
+    needs_parts
+    local folder=$'run\nyz\tzx\e' line
+    calls=30 model_run "$folder" --trace on
+    expect_status 0
+    reject_output '^(yz|zx)'
+    expect_output '^# run\\nyz\\tzx\\x1b: 8 ranks'
+    run cat "$folder/summary.txt"
+    expect_output '^# run folder: .*/run\\nyz\\tzx\\x1b'
+    reject_output '^[^# ]'
+    run cat "$folder/tuner.csv"
+    expect_output '^# from run run\\nyz\\tzx\\x1b of '
+    attune_lines trace "$folder"
+    attune_lines trace "$folder" --format csv -o -
+    attune_lines stragglers "$folder"
+    attune_lines stragglers "$folder" --steps -
+    attune_lines report --compare "$folder" "$folder"
+    run attune report --json $'no\nyz'
+    expect_output '^attune: error: no\\nyz: '
+    reject_output '^yz'
+    line=$(sed -n 's/^#   attune run --apply \(.*\) -- \.\.\.)$/\1/p' "$folder/summary.txt")
+    eval "set -- $line"
+    [ "$1" -ef "$folder" ] || fail "another folder: $line"
+}
+
 @test "every settled task has the reason of its own" {
     needs_parts
     attune run --fabric model --surface a40-nvlink-8-allgather --run-dir out --max-cost 0 --search-each --quiet \
