@@ -6,6 +6,7 @@
 #include "cli/variants_check.h"
 #include "search/strategy_host.h"
 #include "surface/surface.h"
+#include "profile/counters.h"
 #include "profile/trace_mode.h"
 
 #include <stdlib.h>
@@ -161,6 +162,8 @@ int att_run_check(att_config_t *config, att_places_t *places, att_error_t *error
         rc = check_fabric(config, error);
     if (rc == ATT_OK)
         rc = check_apply(config, error);
+    if (rc == ATT_OK)
+        rc = att_counters_check(config->counters, error);
     att_trace_mode_t trace;
     if (rc == ATT_OK)
         rc = att_trace_mode_parse(config->trace, "--trace", &trace, error);

@@ -36,6 +36,24 @@ const char *att_counter_scope_name(att_counter_scope_t scope)
     return scope <= ATT_COUNTER_NODE ? names[scope] : "unknown";
 }
 
+int att_counters_check(const char *events, att_error_t *error)
+{
+    for (const char *name = events;;) {
+        size_t length = strcspn(name, ",");
+        if (length == 0)
+            return att_fail(error, ATT_EUSAGE,
+                            "--counters: '%.80s' has an empty name; expected off, on or "
+                            "EVENT,EVENT,...",
+                            events);
+        if (length >= ATT_COUNTER_NAME)
+            return att_fail(error, ATT_EUSAGE, "--counters: a name beyond %d characters",
+                            ATT_COUNTER_NAME - 1);
+        if (name[length] == '\0')
+            return ATT_OK;
+        name += length + 1;
+    }
+}
+
 int att_counters_create(double budget, att_counters_clock_fn clock, void *context,
                         struct att_counters **out)
 {

@@ -63,6 +63,10 @@ typedef struct att_counter_status {
     int64_t values[ATT_COUNTER_EVENTS];
 } att_counter_status_t;
 
+/* The list of --counters: "off", or names that are separated by commas and not empty. -ATT_EUSAGE.
+ * Whether this machine has them is for PAPI to say. */
+int att_counters_check(const char *events, att_error_t *error);
+
 struct att_counters;
 typedef uint64_t (*att_counters_clock_fn)(void *context); /* nanoseconds, for costs */
 

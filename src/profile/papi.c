@@ -11,8 +11,9 @@ const char *att_papi_built_for(void)
 
 int att_papi_open(const char *events, struct att_papi **papi, att_error_t *error)
 {
-    (void)events;
     (void)papi;
+    if (att_counters_check(events, error) != ATT_OK)
+        return -ATT_EUSAGE;
     return att_fail(error, ATT_EUNSUPPORTED,
                     "attune was built without PAPI (install libpapi-dev and build again)");
 }
@@ -189,9 +190,8 @@ static int want(struct att_papi *p, const char *name, size_t length, bool usual,
             p->wanted[i].usual &= usual;
             return ATT_OK;
         }
-    if (p->wanted_count == WANTED || length >= ATT_COUNTER_NAME)
-        return att_fail(error, ATT_EUSAGE, "--counters: more than %d events, or a name beyond %d",
-                        WANTED, ATT_COUNTER_NAME - 1);
+    if (p->wanted_count == WANTED)
+        return att_fail(error, ATT_EUSAGE, "--counters: more than %d events", WANTED);
     wanted_t *w = &p->wanted[p->wanted_count++];
     *w = (wanted_t){.component = -1, .usual = usual};
     memcpy(w->name, name, length);
@@ -200,11 +200,9 @@ static int want(struct att_papi *p, const char *name, size_t length, bool usual,
 
 static int parse(struct att_papi *p, const char *events, att_error_t *error)
 {
-    int status = ATT_OK;
+    int status = att_counters_check(events, error);
     while (status == ATT_OK && *events != '\0') {
         size_t length = strcspn(events, ",");
-        if (length == 0)
-            return att_fail(error, ATT_EUSAGE, "--counters: an empty name");
         if (length == 2 && memcmp(events, "on", 2) == 0) {
             p->usual = true;
             for (size_t i = 0; i < sizeof usual_events / sizeof usual_events[0]; i++)

@@ -128,6 +128,21 @@ meant() {
     done
 }
 
+@test "a list of counters with an empty name is refused before anything starts" {
+    attune_with_fake
+    local list
+    for list in , on, ,on on,,perf::PAGE-FAULTS ''; do
+        refused "--counters: '$list' has an empty name; expected off, on or EVENT" "--counters=$list"
+    done
+    ATTUNE_COUNTERS=, refused "--counters: ',' has an empty name"
+    [ -z "$(ls -d attune-* 2>/dev/null)" ] || fail 'a run folder was made'
+    [ ! -x "$ATTUNE_BUILD/bin/attuned" ] || {
+        run --separate-stderr "$ATTUNE_BUILD/bin/attuned" --run-id x --run-dir . --counters ,
+        expect_status 2
+        grep -q "^attuned: error: --counters: ',' has an empty name" <<<"$stderr"
+    }
+}
+
 @test "a variable with a bad value is named" {
     attune_with_fake
     ATTUNE_WATCH=often refused "ATTUNE_WATCH: 'often' is not accepted"

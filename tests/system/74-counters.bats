@@ -77,7 +77,7 @@ has_papi() { attune info | grep -q 'counters: PAPI ' || skip "$(attune info | gr
     [ -z "$stderr" ] || fail 'what "on" stands for is missed'
     run --separate-stderr attune run --counters on,,x -- touch ran
     expect_status 125
-    expect_one_line 'counters: an empty name'
+    expect_one_line "counters: 'on,,x' has an empty name"
     run --separate-stderr attune run --counter-budget lots -- touch ran
     expect_status 125
     expect_one_line 'counter-budget.*share'

@@ -295,6 +295,23 @@ static void papi_counts_software_events_and_says_what_it_cannot(void **state)
     att_papi_close(papi);
 }
 
+static void lists_that_are_none(void **state)
+{
+    static const char *const good[] = {"off", "on", "a", "on,a,b", "nvml:::a:b"};
+    static const char *const bad[] = {"", ",", ",a", "a,", "a,,b", "on,"};
+    att_error_t error;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(att_counters_check(good[i], &error), ATT_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(att_counters_check(bad[i], &error), -ATT_EUSAGE);
+        assert_non_null(strstr(error.text, "has an empty name"));
+    }
+    char name[ATT_COUNTER_NAME + 1] = "";
+    memset(name, 'x', ATT_COUNTER_NAME);
+    assert_int_equal(att_counters_check(name, &error), -ATT_EUSAGE);
+    assert_int_equal(att_counters_check(name + 1, &error), ATT_OK);
+}
+
 static void names_that_cannot_be(void **state)
 {
     struct att_papi *papi;
@@ -320,6 +337,7 @@ int main(void)
         cmocka_unit_test(what_is_gone_is_closed_and_told),
         cmocka_unit_test(another_process_is_counted_from_outside),
         cmocka_unit_test(papi_counts_software_events_and_says_what_it_cannot),
+        cmocka_unit_test(lists_that_are_none),
         cmocka_unit_test(names_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
