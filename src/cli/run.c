@@ -19,6 +19,7 @@
 #include "cli/tasks_file.h"
 #include "cli/tuner_csv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -179,6 +180,20 @@ static void print_summary(const run_t *run, const att_summary_t *summary, FILE *
     fputc('\n', out);
 }
 
+static void write_summary(const run_t *run, const att_summary_t *summary)
+{
+    char path[PATH_MAX];
+    FILE *file = fopen(att_job_folder_file(&run->folder, "summary.txt", path), "we");
+    bool bad = file == NULL;
+    if (file != NULL) {
+        print_summary(run, summary, file);
+        bad = fflush(file) != 0 || ferror(file);
+        bad |= fclose(file) != 0;
+    }
+    if (bad)
+        att_log(ATT_LOG_ERROR, "%s: %s", path, strerror(errno));
+}
+
 /* What the job and the sidecar left, as summary.json, tuner.csv, summary.txt and the table. */
 static void report(run_t *run)
 {
@@ -203,11 +218,7 @@ static void report(run_t *run)
                             att_job_folder_when(&run->folder, when, sizeof when),
                             att_job_folder_file(&run->folder, "tuner.csv", path), &error) != ATT_OK)
         att_log(ATT_LOG_ERROR, "%s", error.text);
-    FILE *file = fopen(att_job_folder_file(&run->folder, "summary.txt", path), "we");
-    if (file != NULL) {
-        print_summary(run, &summary, file);
-        fclose(file);
-    }
+    write_summary(run, &summary);
     if (!run->config.quiet) {
         fputc('\n', stderr);
         print_summary(run, &summary, stderr);

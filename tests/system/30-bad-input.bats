@@ -392,6 +392,17 @@ meant() {
     jq -e '.exit_status == 125' out/manifest.json
 }
 
+@test "a summary.txt that cannot be written is an error line" {
+    attune_with_fake
+    local command
+    for command in 'ln -s /dev/full "$ATTUNE_RUN_DIR/summary.txt"' 'mkdir "$ATTUNE_RUN_DIR/summary.txt"'; do
+        run --separate-stderr attune run --quiet --run-dir run -- sh -c "$command"
+        expect_status 0
+        grep -E '^attune: error: .*/run/summary\.txt: (No space left on device|Is a directory)$' <<<"$stderr"
+        rm -rf run
+    done
+}
+
 @test "a run folder that a program left malformed is named, the status is the command's" {
     attune_with_fake
     run --separate-stderr attune run --quiet --run-dir out -- sh -c '
