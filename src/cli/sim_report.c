@@ -1,6 +1,7 @@
 #include "cli/sim_report.h"
 
 #include "base/names.h"
+#include "base/one_line.h"
 #include "cli/json_file.h"
 #include "cli/sim_trace.h"
 
@@ -65,10 +66,25 @@ static void csv_number(FILE *out, double value)
         fputc(',', out);
 }
 
+/* In quotes, a quote within them twice (RFC 4180). */
+static void csv_quoted(FILE *out, const char *text)
+{
+    char line[ATT_ONE_LINE];
+    fputc('"', out);
+    for (const char *c = att_one_line(text, line, sizeof line); *c != '\0'; c++)
+        fputs(*c == '"' ? "\"\"" : (const char[]){*c, '\0'}, out);
+    fputc('"', out);
+}
+
 static void csv_row(FILE *out, const att_sim_row_t *r)
 {
-    fprintf(out, "%s,%d,\"%s\",%u,%.9g,%" PRIu64 ",%" PRIu64, r->surface, r->held_out, r->strategy,
-            r->seeds, r->noise, r->descent_stop, r->budget);
+    if (strpbrk(r->surface, ",\"\n\r") != NULL)
+        csv_quoted(out, r->surface);
+    else
+        fputs(r->surface, out);
+    fprintf(out, ",%d,", r->held_out);
+    csv_quoted(out, r->strategy);
+    fprintf(out, ",%u,%.9g,%" PRIu64 ",%" PRIu64, r->seeds, r->noise, r->descent_stop, r->budget);
     const double values[] = {r->calls_at_stop, r->calls_at_settled, r->gap_at_descent_stop,
                              r->gap_final,     r->gap_median,       r->gap_p90,
                              r->gap_p99,       r->gap_worst,        r->calls_to[0],

@@ -41,6 +41,22 @@ small() {
     [ "$(head -1 out/rows.csv | tr ',' '\n' | wc -l)" -eq "$(tail -1 out/rows.csv | tr ',' '\n' | wc -l)" ]
 }
 
+@test "a name of a surface with a comma, a quote and a newline is one field of one line of the CSV" {
+    command -v python3 >/dev/null || skip 'python3 is not installed'
+    local name=$'a,b"c\nd.csv'
+    small >"$name"
+    run attune sim --surface "$name" --strategy random:trials=3 --seeds 2 --csv rows.csv --quiet
+    expect_status 0
+    [ "$(wc -l <rows.csv)" -eq 2 ]
+    python3 - <<'END'
+import csv
+header, row = csv.reader(open('rows.csv'))
+assert len(header) == len(row), row
+assert row[0] == 'a,b"c?d', row[0]
+assert row[2] == 'random:trials=3', row[2]
+END
+}
+
 @test "a never is null, not a number" {
     small >small.csv
     run attune sim --surface small.csv --strategy random --seeds 3 --budget 5 --json rows.json --quiet
