@@ -1,10 +1,14 @@
 #include "control/messenger.h"
 
+#include "base/clock.h"
+
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TAG 17
+#define TAG         17
+#define PATIENCE_NS 200000000ull /* at the end, until MPI is done with the buffers */
 
 typedef struct outgoing {
     struct outgoing *next;
@@ -14,6 +18,7 @@ typedef struct outgoing {
 } outgoing_t;
 
 struct att_messenger {
+    struct att_messenger *kept; /* the one before */
     MPI_Comm comm;
     int self, count;
     outgoing_t *sending;          /* in flight */
@@ -22,6 +27,8 @@ struct att_messenger {
     MPI_Request receive;
     unsigned char incoming[ATT_MESSAGE_BYTES];
 };
+
+static struct att_messenger *kept; /* destroyed, but MPI still uses it */
 
 static int listen_again(struct att_messenger *t)
 {
@@ -52,23 +59,51 @@ int att_messenger_create(struct att_messenger **out, att_error_t *error)
     return ATT_OK;
 }
 
+static void drop_sent(struct att_messenger *t)
+{
+    for (outgoing_t **link = &t->sending; *link != NULL;) {
+        outgoing_t *o = *link;
+        int finished = 0;
+        MPI_Test(&o->request, &finished, MPI_STATUS_IGNORE);
+        if (!finished) {
+            link = &o->next;
+            continue;
+        }
+        *link = o->next;
+        t->unsent[o->to]--;
+        free(o);
+    }
+}
+
+static bool is_idle(struct att_messenger *t)
+{
+    int received = 0;
+    drop_sent(t);
+    MPI_Test(&t->receive, &received, MPI_STATUS_IGNORE);
+    return received && t->sending == NULL;
+}
+
 void att_messenger_destroy(struct att_messenger *t)
 {
     if (t == NULL)
         return;
-    MPI_Cancel(&t->receive);
-    MPI_Wait(&t->receive, MPI_STATUS_IGNORE);
-    while (t->sending != NULL) {
-        outgoing_t *o = t->sending;
-        t->sending = o->next;
-        MPI_Cancel(&o->request);
-        MPI_Request_free(&o->request);
-        free(o);
-    }
     while (t->loop != NULL) {
         outgoing_t *o = t->loop;
         t->loop = o->next;
         free(o);
+    }
+    if (t->receive != MPI_REQUEST_NULL)
+        MPI_Cancel(&t->receive);
+    uint64_t until_ns = att_clock_ns() + PATIENCE_NS;
+    while (!is_idle(t)) {
+        /* An agent that was stopped takes nothing, and Open MPI cancels no send: MPI reads the
+         * buffers whenever that agent goes on. */
+        if (att_clock_ns() > until_ns) {
+            t->kept = kept;
+            kept = t;
+            return;
+        }
+        att_clock_sleep_ns(1000000);
     }
     MPI_Comm_free(&t->comm);
     free(t->unsent);
@@ -131,18 +166,7 @@ uint32_t att_messenger_poll(struct att_messenger *t, att_message_fn each, void *
     }
     if (t->count == 1)
         return delivered;
-    for (outgoing_t **link = &t->sending; *link != NULL;) {
-        outgoing_t *o = *link;
-        int finished = 0;
-        MPI_Test(&o->request, &finished, MPI_STATUS_IGNORE);
-        if (!finished) {
-            link = &o->next;
-            continue;
-        }
-        *link = o->next;
-        t->unsent[o->to]--;
-        free(o);
-    }
+    drop_sent(t);
     for (;;) {
         int arrived = 0, size = 0;
         MPI_Status status;

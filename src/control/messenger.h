@@ -17,7 +17,9 @@ typedef void (*att_message_fn)(void *context, uint32_t from, const void *bytes, 
 
 /* After MPI_Init. */
 int att_messenger_create(struct att_messenger **messenger, att_error_t *error);
-void att_messenger_destroy(struct att_messenger *messenger); /* NULL is fine; before MPI_Finalize */
+/* Before MPI_Finalize; NULL is fine. Waits a moment for what was sent; what MPI has not finished
+ * then, as another agent takes nothing, stays in memory until the process ends. */
+void att_messenger_destroy(struct att_messenger *messenger);
 /* Own number and number of agents; 0 and 1 for NULL. */
 uint32_t att_messenger_self(const struct att_messenger *messenger);
 uint32_t att_messenger_count(const struct att_messenger *messenger);

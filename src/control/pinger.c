@@ -1,16 +1,23 @@
 #include "control/pinger.h"
 
+#include "base/clock.h"
+
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#define TAG      18
-#define OUTGOING 32
+#define TAG         18
+#define OUTGOING    32
+#define PATIENCE_NS 200000000ull /* at the end, until MPI is done with the buffers */
 
 struct att_pinger {
+    struct att_pinger *kept; /* the one before */
     MPI_Comm comm;
     MPI_Request receive, send[OUTGOING];
     att_ping_t incoming, outgoing[OUTGOING];
 };
+
+static struct att_pinger *kept; /* destroyed, but MPI still uses it */
 
 static int listen_again(struct att_pinger *p)
 {
@@ -33,21 +40,30 @@ int att_pinger_create(struct att_pinger **out, att_error_t *error)
     return ATT_OK;
 }
 
+static bool is_idle(struct att_pinger *p)
+{
+    int received = 0, sent = 0;
+    MPI_Test(&p->receive, &received, MPI_STATUS_IGNORE);
+    MPI_Testall(OUTGOING, p->send, &sent, MPI_STATUSES_IGNORE);
+    return received && sent;
+}
+
 void att_pinger_destroy(struct att_pinger *p)
 {
     if (p == NULL)
         return;
-    MPI_Cancel(&p->receive);
-    MPI_Wait(&p->receive, MPI_STATUS_IGNORE);
-    for (int i = 0; i < OUTGOING; i++)
-        if (p->send[i] != MPI_REQUEST_NULL) {
-            int done = 0;
-            MPI_Test(&p->send[i], &done, MPI_STATUS_IGNORE);
-            if (!done) { /* its receiver is gone */
-                MPI_Cancel(&p->send[i]);
-                MPI_Request_free(&p->send[i]);
-            }
+    if (p->receive != MPI_REQUEST_NULL)
+        MPI_Cancel(&p->receive);
+    uint64_t until_ns = att_clock_ns() + PATIENCE_NS;
+    while (!is_idle(p)) {
+        /* As in messenger.c: another agent was stopped, and MPI still reads the buffers. */
+        if (att_clock_ns() > until_ns) {
+            p->kept = kept;
+            kept = p;
+            return;
         }
+        att_clock_sleep_ns(1000000);
+    }
     MPI_Comm_free(&p->comm);
     free(p);
 }

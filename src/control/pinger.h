@@ -32,7 +32,8 @@ struct att_pinger;
 
 /* After MPI_Init, by all agents together. */
 int att_pinger_create(struct att_pinger **pinger, att_error_t *error);
-void att_pinger_destroy(struct att_pinger *pinger); /* NULL is fine; before MPI_Finalize */
+/* As att_messenger_destroy. */
+void att_pinger_destroy(struct att_pinger *pinger);
 /* False: it was not sent, because too many earlier ones have not left yet. */
 int att_pinger_send(struct att_pinger *pinger, uint32_t to, const att_ping_t *ping);
 /* 1 and a message, or 0: there is none. */
