@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "cli/json_file.h"
+#include "cli/run_end.h"
 #include "cli/tasks_file.h"
 
 #include <errno.h>
@@ -28,8 +29,9 @@ static void print_help(const char *verb)
         "[GROUP:]COLLECTIVE:BYTES, as allreduce:4M or 0x1f2e:allreduce:4M, or 'all'. Without TASK\n"
         "pin lists the tasks. It waits until the sidecar says that it follows.\n\n"
         "  attune %s attune-4711 allreduce:25M\n\n"
-        "Exit status: 0; 1 when no task fits, or the sidecar does not answer within 5 s; 2 wrong\n"
-        "usage.\n",
+        "Exit status: 0; 1 when no task fits, or the sidecar is gone or does not answer within 5 "
+        "s;\n"
+        "2 wrong usage.\n",
         verb);
 }
 
@@ -225,9 +227,46 @@ static bool followed(const char *run, const json_t *wanted)
     return same || finished;
 }
 
+/* Whether nobody will follow, said why. `end` was looked at before tasks.json was read. */
+static bool is_abandoned(const char *run, const att_run_end_t *end, const json_t *tasks)
+{
+    att_tasks_t counted = {.count = json_array_size(tasks)};
+    if (end->sidecar[0] != '\0')
+        att_log(ATT_LOG_ERROR, "the sidecar of %s is gone (%s): nobody can pin or unpin", run,
+                end->sidecar);
+    else if (att_run_is_quiet(end, &counted))
+        att_log(ATT_LOG_ERROR,
+                "the sidecar of %s has not reported for %.0f s, it is gone or stopped: nobody can "
+                "pin or unpin",
+                run, end->report_age_s);
+    else
+        return false;
+    return true;
+}
+
+static int await(const char *run, const json_t *tasks)
+{
+    uint64_t patience_ns = PATIENCE_NS + json_array_size(tasks) * PATIENCE_TASK_NS;
+    uint64_t until = att_clock_ns() + patience_ns;
+    att_run_end_t end;
+    while (att_clock_ns() < until) {
+        att_run_end_look(run, &end);
+        if (followed(run, tasks))
+            return ATT_OK;
+        if (is_abandoned(run, &end, tasks))
+            return ATT_EFAIL;
+        att_clock_sleep_ns(TICK_NS);
+    }
+    att_log(ATT_LOG_ERROR, "no sidecar has followed within %.0f s: does the job of %s run?",
+            (double)patience_ns * 1e-9, run);
+    return ATT_EFAIL;
+}
+
 static int set_pins(const char *run, char **words, int count, bool pin)
 {
     bool finished = false;
+    att_run_end_t end;
+    att_run_end_look(run, &end);
     json_t *tasks = read_tasks(run, &finished);
     if (tasks == NULL)
         return ATT_EFAIL;
@@ -239,19 +278,10 @@ static int set_pins(const char *run, char **words, int count, bool pin)
     } else if (finished) {
         att_log(ATT_LOG_ERROR, "%s has finished: nothing is tuned any more", run);
         code = ATT_EFAIL;
-    } else if (choose(tasks, words, count, pin) > 0) {
+    } else if (is_abandoned(run, &end, tasks) || choose(tasks, words, count, pin) > 0) {
         code = ATT_EFAIL;
     } else if ((code = write_file(run, tasks)) == ATT_OK) {
-        uint64_t patience_ns = PATIENCE_NS + json_array_size(tasks) * PATIENCE_TASK_NS;
-        uint64_t until = att_clock_ns() + patience_ns;
-        bool there = false;
-        while (!(there = followed(run, tasks)) && att_clock_ns() < until)
-            att_clock_sleep_ns(TICK_NS);
-        if (!there) {
-            att_log(ATT_LOG_ERROR, "no sidecar has followed within %.0f s: does the job of %s run?",
-                    (double)patience_ns * 1e-9, run);
-            code = ATT_EFAIL;
-        }
+        code = await(run, tasks);
     }
     json_decref(tasks);
     return code;

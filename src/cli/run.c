@@ -129,6 +129,7 @@ static void watch_job(run_t *run)
             att_job_forward(&run->job, &info);
         if (sidecar_runs && !att_sidecar_running(&run->sidecar)) {
             sidecar_runs = false;
+            write_manifest(run); /* for those that wait for its reports */
             att_progress_clear(&progress);
             att_log(ATT_LOG_WARN,
                     "the sidecar is gone (%s): the job goes on without tuning; see %s",

@@ -60,6 +60,7 @@ struct att_agent {
     struct att_quarantine *quarantine;
     att_task_shared_t shared;
     att_pinning_t pinning;
+    uint32_t pinning_version; /* that all tasks follow */
     group_t groups[ATT_GROUPS];
     struct att_task *tasks[ATT_TASKS];
     uint32_t task_count;
@@ -257,6 +258,27 @@ static void take_record(void *context, const att_record_t *record)
         att_span_record(agent->span, record);
 }
 
+static void follow_pins(struct att_agent *agent, uint32_t index)
+{
+    const att_segment_task_t *task = &agent->memory->tasks[index];
+    att_task_pin(agent->tasks[index],
+                 att_pinning_has(&agent->pinning,
+                                 agent->memory->groups[task->group % ATT_GROUPS].hash,
+                                 (int)task->collective, task->bytes));
+}
+
+/* Thousands of tasks are not looked up in each round. */
+static void look_at_pins(struct att_agent *agent, uint64_t now_ns)
+{
+    att_pinning_step(&agent->pinning, agent->config->run_dir, now_ns);
+    if (agent->pinning_version == agent->pinning.version)
+        return;
+    agent->pinning_version = agent->pinning.version;
+    for (uint32_t i = 0; i < agent->task_count; i++)
+        if (agent->tasks[i] != NULL)
+            follow_pins(agent, i);
+}
+
 /* Tasks get their leader's side once their group is complete here. */
 static void look_for_tasks(struct att_agent *agent)
 {
@@ -270,9 +292,12 @@ static void look_for_tasks(struct att_agent *agent)
         if (att_span_ranks_here(agent->span, task->group) > 0 &&
             (reach = att_span_reach(agent->span, task->group)) == NULL)
             continue;
-        if (att_task_create(&agent->shared, i, reach, &agent->tasks[i]) != ATT_OK)
+        if (att_task_create(&agent->shared, i, reach, &agent->tasks[i]) != ATT_OK) {
             att_log(ATT_LOG_ERROR, "no memory for task %u: it is not tuned", i);
-        else if (reach != NULL)
+            continue;
+        }
+        follow_pins(agent, i);
+        if (reach != NULL)
             att_span_lead(agent->span, i, agent->tasks[i]);
     }
     agent->task_count = count;
@@ -442,16 +467,10 @@ uint64_t att_agent_round(struct att_agent *agent)
     int under_way;
     uint32_t messages = att_peers_step(agent->peers, now_ns, &under_way);
     int wanted = agent->config->observe, moved = 0;
-    att_pinning_step(&agent->pinning, agent->config->run_dir, now_ns);
+    look_at_pins(agent, now_ns);
     for (uint32_t i = 0; i < agent->task_count; i++) {
         if (agent->tasks[i] == NULL)
             continue;
-        const att_segment_task_t *task = &agent->memory->tasks[i];
-        att_task_pin(agent->tasks[i],
-                     agent->pinning.count > 0 &&
-                         att_pinning_has(&agent->pinning,
-                                         agent->memory->groups[task->group % ATT_GROUPS].hash,
-                                         (int)task->collective, task->bytes));
         moved |= att_task_step(agent->tasks[i], now_ns);
         wanted |= att_task_wants_timing(agent->tasks[i]);
     }

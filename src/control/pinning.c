@@ -57,6 +57,7 @@ static int compare(const void *left, const void *right)
 void att_pinning_set(att_pinning_t *p, att_pinned_task_t *tasks, uint32_t count)
 {
     free(p->tasks);
+    p->version += count > 0 || p->count > 0;
     p->tasks = tasks;
     p->count = count;
     if (count > 0)

@@ -26,6 +26,7 @@ typedef struct att_pinned_task {
 typedef struct att_pinning {
     att_pinned_task_t *tasks; /* in order, as bsearch needs them */
     uint32_t count;
+    uint32_t version;        /* grows when they change */
     struct timespec changed; /* of the file that was read last */
     uint64_t looked_ns;
 } att_pinning_t;

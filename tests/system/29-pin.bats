@@ -65,6 +65,28 @@ end_job() {
     expect_one_line 'has finished'
 }
 
+gone() { grep -q 'the sidecar is gone' out; }
+
+@test "a sidecar that is gone is named, nobody is waited for" {
+    start_job
+    kill -KILL "$(pgrep -P "$job" -x attuned)"
+    wait_for 20 gone
+    run --separate-stderr attune pin run allgather:4M
+    expect_status 1
+    expect_one_line 'the sidecar of run is gone \(.*\): nobody can pin'
+    [ ! -e run/pinned ] || fail 'pinned was written for nobody'
+    run attune pin run
+    expect_status 0
+    end_job
+    # A sidecar that attune run did not start: only its reports tell.
+    mkdir alone
+    jq '.state = "running"' run/tasks.json >alone/tasks.json
+    touch -d '1 minute ago' alone/tasks.json
+    run --separate-stderr attune pin alone all
+    expect_status 1
+    expect_one_line 'the sidecar of alone has not reported for [0-9]+ s, it is gone or stopped'
+}
+
 @test "a run without tasks, and a tasks.json that is none" {
     local tasks
     mkdir run

@@ -24,17 +24,21 @@ static void tasks_are_read(void **state)
     assert_int_equal(parse("0x1f allreduce 4096\n\n0x2 allgather 8", tasks, &count, NULL), ATT_OK);
     assert_int_equal(count, 2);
     att_pinning_t pinning = {0};
+    att_pinning_clear(&pinning);
+    assert_int_equal(pinning.version, 0); /* nothing has changed */
     assert_false(att_pinning_has(&pinning, 2, 2, 8));
     att_pinned_task_t *copy = malloc(sizeof tasks);
     assert_non_null(copy);
     memcpy(copy, tasks, sizeof tasks);
     att_pinning_set(&pinning, copy, count);
+    assert_int_equal(pinning.version, 1);
     assert_true(att_pinning_has(&pinning, 0x1f, 4, 4096));
     assert_true(att_pinning_has(&pinning, 2, 2, 8));
     assert_false(att_pinning_has(&pinning, 2, 4, 8));
     assert_false(att_pinning_has(&pinning, 2, 2, 9));
     assert_false(att_pinning_has(&pinning, 3, 2, 8));
     att_pinning_clear(&pinning);
+    assert_int_equal(pinning.version, 2);
     assert_false(att_pinning_has(&pinning, 2, 2, 8));
 }
 
