@@ -415,8 +415,10 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     for (uint32_t i = 0; i < other_count; i++) {
         const att_task_report_t *row = att_rows_get(others, i);
         lost_us += row->lost_us;
-        if (count < room)
-            agent->rows[count++] = *row;
+        if (count == room)
+            continue;
+        agent->rows[count] = *row;
+        agent->rows[count++].now_age_s += att_rows_age_s(others, i, now_ns);
     }
     att_peers_coverage(agent->peers, &coverage, &records);
     char device[ATT_DEVICE_TEXT] = "";

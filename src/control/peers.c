@@ -17,6 +17,12 @@ typedef struct other {
     int gone;
 } other_t;
 
+/* What agent 0 has of a task. */
+typedef struct sent_row {
+    att_task_report_t row; /* without its reason and the age of its last sample */
+    char reason[ATT_REASON_BYTES];
+} sent_row_t;
+
 struct att_peers {
     struct att_messenger *messenger;
     uint32_t self, count;
@@ -33,6 +39,9 @@ struct att_peers {
      * then. */
     const att_task_report_t *told;
     uint32_t told_count, left, next;
+    sent_row_t *sent_rows; /* by their places among `told` */
+    uint32_t sent_row_count;
+    uint64_t now_ns; /* of the last step */
     other_t *others;
     uint32_t other_count;
 };
@@ -136,6 +145,7 @@ void att_peers_destroy(struct att_peers *p)
     att_turn_keeper_destroy(p->keeper);
     att_rows_destroy(p->rows);
     free(p->others);
+    free(p->sent_rows);
     free(p);
 }
 
@@ -151,7 +161,7 @@ static void on_report(struct att_peers *p, uint32_t from, const att_message_t *m
     static att_log_site_t site;
     if (p->rows == NULL)
         return;
-    int status = att_rows_put(p->rows, from, &m->body.report.row, m->body.report.reason);
+    int status = att_rows_put(p->rows, from, &m->body.report.row, m->body.report.reason, p->now_ns);
     if (status != ATT_OK)
         att_log_limited(&site, ATT_LOG_ERROR, "a task of agent %u is missing in the reports: %s",
                         from,
@@ -164,20 +174,46 @@ void att_peers_fates(const struct att_peers *p, att_coverage_t *coverage)
     coverage->unsent += p->unsent_records;
 }
 
-static void send_row(struct att_peers *p, const att_task_report_t *row)
+/* What agent 0 has in the row's place; NULL without memory: the row goes each time. */
+static sent_row_t *sent_row(struct att_peers *p, uint32_t index)
 {
-    att_message_t m = {.type = ATT_MESSAGE_REPORT};
-    m.body.report.row = *row;
-    const char *reason = row->reason != NULL ? row->reason : "";
-    strncpy(m.body.report.reason, reason, sizeof m.body.report.reason - 1);
-    m.body.report.row.reason = NULL;
-    send_message(p, 0, &m);
+    return index < p->sent_row_count ? &p->sent_rows[index] : NULL;
 }
 
 static void tell_rows(struct att_peers *p)
 {
-    for (; p->left > 0 && att_messenger_unsent(p->messenger, 0) < ROWS_MOST; p->left--, p->next++)
-        send_row(p, &p->told[p->next % p->told_count]);
+    for (; p->left > 0; p->left--, p->next++) {
+        uint32_t index = p->next % p->told_count;
+        const att_task_report_t *row = &p->told[index];
+        sent_row_t now = {0}, *sent = sent_row(p, index);
+        memcpy(&now.row, row, sizeof *row); /* with its padding: it is compared */
+        now.row.reason = NULL;
+        now.row.now_age_s = 0; /* agent 0 adds what has passed */
+        strncpy(now.reason, row->reason != NULL ? row->reason : "", sizeof now.reason - 1);
+        if (sent != NULL && memcmp(sent, &now, sizeof now) == 0)
+            continue;
+        if (att_messenger_unsent(p->messenger, 0) >= ROWS_MOST)
+            return;
+        if (sent != NULL)
+            *sent = now;
+        att_message_t m = {.type = ATT_MESSAGE_REPORT};
+        m.body.report.row = now.row;
+        m.body.report.row.now_age_s = row->now_age_s;
+        memcpy(m.body.report.reason, now.reason, sizeof now.reason);
+        send_message(p, 0, &m);
+    }
+}
+
+static void make_room(struct att_peers *p, uint32_t count)
+{
+    if (count <= p->sent_row_count)
+        return;
+    sent_row_t *rows = realloc(p->sent_rows, count * sizeof *rows);
+    if (rows == NULL)
+        return;
+    memset(rows + p->sent_row_count, 0, (count - p->sent_row_count) * sizeof *rows);
+    p->sent_rows = rows;
+    p->sent_row_count = count;
 }
 
 void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32_t count)
@@ -186,6 +222,7 @@ void att_peers_report(struct att_peers *p, const att_task_report_t *rows, uint32
         return;
     p->told = rows;
     p->told_count = p->left = count;
+    make_room(p, count);
     tell_rows(p);
 }
 
@@ -288,6 +325,7 @@ static void on_message(void *context, uint32_t from, const void *bytes, uint32_t
 uint32_t att_peers_step(struct att_peers *p, uint64_t now_ns, int *busy)
 {
     *busy = 0;
+    p->now_ns = now_ns;
     if (p->count < 2)
         return 0;
     *busy = att_span_step(p->span, now_ns);

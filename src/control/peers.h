@@ -25,8 +25,9 @@ uint32_t att_peers_step(struct att_peers *peers, uint64_t now_ns, int *busy);
 
 /* Adds what became of the records of groups over several nodes at this agent. */
 void att_peers_fates(const struct att_peers *peers, att_coverage_t *coverage);
-/* Others than agent 0: send rows to it, some now and the rest in the next steps, as it takes them.
- * They stay the caller's, as they are until the next report. */
+/* Others than agent 0: send rows to it, some now and the rest in the next steps, as it takes them;
+ * those that are as they were sent last are not sent again. They stay the caller's, as they are
+ * until the next report. */
 void att_peers_report(struct att_peers *peers, const att_task_report_t *rows, uint32_t count);
 /* All rows were sent. */
 int att_peers_told(const struct att_peers *peers);

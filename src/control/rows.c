@@ -16,6 +16,7 @@ _Static_assert(sizeof(row_key_t) == 32, "keys are compared as bytes");
 
 typedef struct row {
     row_key_t key; /* first: the tree compares keys */
+    uint64_t put_ns;
     att_task_report_t report;
     char reason[ATT_REASON_BYTES];
 } row_t;
@@ -86,7 +87,7 @@ static int add(struct att_rows *r, const row_key_t *key, row_t **out)
 }
 
 int att_rows_put(struct att_rows *r, uint32_t from, const att_task_report_t *report,
-                 const char *reason)
+                 const char *reason, uint64_t now_ns)
 {
     row_key_t key = {.hash = report->hash,
                      .bytes = report->bytes,
@@ -100,6 +101,7 @@ int att_rows_put(struct att_rows *r, uint32_t from, const att_task_report_t *rep
     int status = row != NULL ? ATT_OK : add(r, &key, &row);
     if (status != ATT_OK)
         return status;
+    row->put_ns = now_ns;
     row->report = *report;
     snprintf(row->reason, sizeof row->reason, "%.*s", ATT_REASON_BYTES - 1, reason);
     row->report.reason = row->reason;
@@ -114,4 +116,10 @@ uint32_t att_rows_count(const struct att_rows *r)
 const att_task_report_t *att_rows_get(const struct att_rows *r, uint32_t index)
 {
     return &r->rows[index]->report;
+}
+
+double att_rows_age_s(const struct att_rows *r, uint32_t index, uint64_t now_ns)
+{
+    uint64_t put_ns = r->rows[index]->put_ns;
+    return now_ns > put_ns ? (double)(now_ns - put_ns) * 1e-9 : 0;
 }

@@ -18,9 +18,11 @@ void att_rows_destroy(struct att_rows *rows); /* NULL is fine */
  * an agent that has ATT_TASKS of them, as no segment holds more, or beyond ATT_ROWS_MOST;
  * -ATT_EINPUT when there is no such agent. */
 int att_rows_put(struct att_rows *rows, uint32_t from, const att_task_report_t *report,
-                 const char *reason);
+                 const char *reason, uint64_t now_ns);
 uint32_t att_rows_count(const struct att_rows *rows);
 /* In order of appearance; valid until the next put of the same row. */
 const att_task_report_t *att_rows_get(const struct att_rows *rows, uint32_t index);
+/* Since it was put: rows that do not change do not come again. */
+double att_rows_age_s(const struct att_rows *rows, uint32_t index, uint64_t now_ns);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct mail {
 
 struct att_messenger {
     uint32_t self, unsent; /* to agent 0 */
-    uint32_t most_unsent;
+    uint32_t most_unsent, sent;
     bool stopped; /* agent 0 takes nothing */
 };
 
@@ -58,6 +58,7 @@ int att_messenger_send(struct att_messenger *t, uint32_t to, const void *bytes, 
     *inbox_end = mail;
     inbox_end = &mail->next;
     t->unsent++;
+    t->sent++;
     if (t->unsent > t->most_unsent)
         t->most_unsent = t->unsent;
     return ATT_OK;
@@ -161,6 +162,29 @@ static void every_task_of_every_agent_arrives(void **state)
     assert_null(att_peers_rows(peers[1]));
 }
 
+static void a_row_that_has_not_changed_is_not_sent_again(void **state)
+{
+    (void)state;
+    report(1, ATT_TASKS, 1, 0);
+    while (!att_peers_told(peers[1]))
+        step_all();
+    messengers[1].sent = 0;
+    report(1, ATT_TASKS, 1, 0);
+    assert_true(att_peers_told(peers[1]));
+    assert_int_equal(messengers[1].sent, 1); /* coverage */
+    rows_of[1][7].calls_seen = 2;
+    rows_of[1][8].reason = "another";
+    rows_of[1][9].now_age_s = 3; /* agent 0 can tell */
+    att_peers_report(peers[1], rows_of[1], ATT_TASKS);
+    step_all(); /* agent 1 after agent 0 */
+    step_all();
+    assert_int_equal(messengers[1].sent, 3);
+    const struct att_rows *rows = att_peers_rows(peers[0]);
+    assert_int_equal(att_rows_count(rows), ATT_TASKS);
+    assert_int_equal(att_rows_get(rows, 7)->calls_seen, 2);
+    assert_string_equal(att_rows_get(rows, 8)->reason, "another");
+}
+
 static void an_agent_0_that_is_slow_hears_of_all_in_the_end(void **state)
 {
     (void)state;
@@ -240,6 +264,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_task_of_every_agent_arrives, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_row_that_has_not_changed_is_not_sent_again, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(an_agent_0_that_is_slow_hears_of_all_in_the_end, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_queue_that_is_full_grows_no_more, setup, teardown),

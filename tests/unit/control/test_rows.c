@@ -37,7 +37,7 @@ static void more_than_a_segment_holds(void **state)
             for (uint32_t task = 0; task < ATT_TASKS; task++) {
                 att_task_report_t report = report_of(task);
                 report.calls_seen = (uint64_t)again * 1000 + from;
-                assert_int_equal(att_rows_put(rows, from, &report, again ? "late" : "early"), 0);
+                assert_int_equal(att_rows_put(rows, from, &report, again ? "late" : "early", 0), 0);
             }
     /* 60,000 rows take a second by far; looked for one by one they took a minute. */
     assert_true(clock() - began < 10 * CLOCKS_PER_SEC);
@@ -60,13 +60,13 @@ static void tasks_differ_in_every_part_of_their_key(void **state)
     other[2].ranks++;
     other[3].collective++;
     other[4].legal_pairs++;
-    assert_int_equal(att_rows_put(rows, 1, &one, ""), ATT_OK);
-    assert_int_equal(att_rows_put(rows, 2, &one, ""), ATT_OK);
+    assert_int_equal(att_rows_put(rows, 1, &one, "", 0), ATT_OK);
+    assert_int_equal(att_rows_put(rows, 2, &one, "", 0), ATT_OK);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(att_rows_put(rows, 1, &other[i], ""), ATT_OK);
+        assert_int_equal(att_rows_put(rows, 1, &other[i], "", 0), ATT_OK);
     assert_int_equal(att_rows_count(rows), 7);
     one.state = ATT_TASK_ENDED;
-    assert_int_equal(att_rows_put(rows, 1, &one, ""), ATT_OK);
+    assert_int_equal(att_rows_put(rows, 1, &one, "", 0), ATT_OK);
     assert_int_equal(att_rows_count(rows), 7);
     assert_int_equal(att_rows_get(rows, 0)->state, ATT_TASK_ENDED);
 }
@@ -77,14 +77,25 @@ static void an_agent_that_floods_takes_no_room_of_others(void **state)
     att_task_report_t report;
     for (uint32_t task = 0; task < 10 * ATT_TASKS; task++) {
         report = report_of(task);
-        assert_int_equal(att_rows_put(rows, 3, &report, ""), task < ATT_TASKS ? 0 : -ATT_EFULL);
+        assert_int_equal(att_rows_put(rows, 3, &report, "", 0), task < ATT_TASKS ? 0 : -ATT_EFULL);
     }
     report = report_of(0);
-    assert_int_equal(att_rows_put(rows, 3, &report, "known"), ATT_OK);
+    assert_int_equal(att_rows_put(rows, 3, &report, "known", 0), ATT_OK);
     assert_string_equal(att_rows_get(rows, 0)->reason, "known");
-    assert_int_equal(att_rows_put(rows, 4, &report, ""), ATT_OK);
-    assert_int_equal(att_rows_put(rows, 16, &report, ""), -ATT_EINPUT);
+    assert_int_equal(att_rows_put(rows, 4, &report, "", 0), ATT_OK);
+    assert_int_equal(att_rows_put(rows, 16, &report, "", 0), -ATT_EINPUT);
     assert_int_equal(att_rows_count(rows), ATT_TASKS + 1);
+}
+
+static void the_age_of_a_row_grows_until_it_comes_again(void **state)
+{
+    (void)state;
+    att_task_report_t report = report_of(0);
+    assert_int_equal(att_rows_put(rows, 1, &report, "", 1000000000), ATT_OK);
+    assert_true(att_rows_age_s(rows, 0, 4000000000) == 3);
+    assert_true(att_rows_age_s(rows, 0, 0) == 0);
+    assert_int_equal(att_rows_put(rows, 1, &report, "", 3000000000), ATT_OK);
+    assert_true(att_rows_age_s(rows, 0, 4000000000) == 1);
 }
 
 static void a_reason_without_an_end_is_cut(void **state)
@@ -93,7 +104,7 @@ static void a_reason_without_an_end_is_cut(void **state)
     char reason[1024];
     memset(reason, 'x', sizeof reason);
     att_task_report_t report = report_of(0);
-    assert_int_equal(att_rows_put(rows, 1, &report, reason), ATT_OK);
+    assert_int_equal(att_rows_put(rows, 1, &report, reason, 0), ATT_OK);
     assert_true(strlen(att_rows_get(rows, 0)->reason) < 250);
 }
 
@@ -103,6 +114,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(more_than_a_segment_holds, setup, teardown),
         cmocka_unit_test_setup_teardown(tasks_differ_in_every_part_of_their_key, setup, teardown),
         cmocka_unit_test_setup_teardown(an_agent_that_floods_takes_no_room_of_others, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_age_of_a_row_grows_until_it_comes_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_reason_without_an_end_is_cut, setup, teardown),
     };
