@@ -448,6 +448,13 @@ static void report(struct att_agent *agent, const char *state, int last, uint64_
     att_exporter_report(agent->exporter, &totals, agent->rows, count, last);
 }
 
+static void note_ends(struct att_agent *agent)
+{
+    for (uint32_t i = 0; i < agent->task_count; i++)
+        if (agent->tasks[i] != NULL)
+            att_task_note_end(agent->tasks[i]);
+}
+
 static bool is_alive(void *context, uint32_t process)
 {
     struct att_agent *agent = context;
@@ -492,6 +499,7 @@ uint64_t att_agent_round(struct att_agent *agent)
         for (uint32_t g = 0; g < att_node_group_count(agent->node); g++)
             look_at_group(agent, g, now_ns);
         look_for_tasks(agent);
+        note_ends(agent);
         report(agent, "running", 0, now_ns);
     }
     att_pace_round_t round = {.now_ns = now_ns,
@@ -509,6 +517,7 @@ void att_agent_finish(struct att_agent *agent)
     att_node_drain(agent->node, ATT_RING, take_record, agent);
     att_node_set_timing(agent->node, 0);
     atomic_store(&agent->memory->header.agent_tuning, 0);
+    note_ends(agent); /* the job's last calls may be a moment ago */
     /* The others' last reports: they were told to end when we were. */
     if (agent->folder != NULL) {
         step_until(agent, att_peers_all_gone, FAREWELL_NS);

@@ -18,6 +18,7 @@ struct att_node {
     uint32_t groups, task_count;
     uint32_t fullest;
     uint64_t unused;     /* records without a task or member */
+    uint8_t *buried;     /* members whose process was gone before they had left */
     att_coverage_t gone; /* of processes whose entries were emptied */
     att_index_list_t members_of[ATT_GROUPS];
     att_index_list_t lanes_of[ATT_TASKS];
@@ -57,7 +58,9 @@ int att_node_create(att_segment_memory_t *memory, struct att_node **out)
     node->members.taken = calloc(ATT_MEMBERS, 1);
     node->tasks.taken = calloc(ATT_TASKS, 1);
     node->lanes.taken = calloc(ATT_LANES, 1);
-    if (node->members.taken == NULL || node->tasks.taken == NULL || node->lanes.taken == NULL) {
+    node->buried = calloc(ATT_MEMBERS, 1);
+    if (node->members.taken == NULL || node->tasks.taken == NULL || node->lanes.taken == NULL ||
+        node->buried == NULL) {
         att_node_destroy(node);
         return -ATT_ENOMEM;
     }
@@ -80,6 +83,7 @@ void att_node_destroy(struct att_node *node)
     free(node->members.taken);
     free(node->tasks.taken);
     free(node->lanes.taken);
+    free(node->buried);
     free(node);
 }
 
@@ -353,6 +357,7 @@ uint32_t att_node_bury(struct att_node *node, att_alive_fn alive, void *context)
         uint32_t members = att_segment_count(&m->header.member_count, ATT_MEMBERS);
         for (uint32_t i = 0; i < members; i++)
             if (m->members[i].process == p && atomic_load(&m->members[i].state) == ATT_ENTRY_LIVE) {
+                node->buried[i] = 1;
                 att_segment_retire_member(m, i);
                 buried += state == ATT_ENTRY_LIVE;
             }
@@ -363,4 +368,14 @@ uint32_t att_node_bury(struct att_node *node, att_alive_fn alive, void *context)
             empty(node, p);
     }
     return buried;
+}
+
+bool att_node_all_left(const struct att_node *node, uint32_t group)
+{
+    const att_index_list_t *members = att_node_members(node, group);
+    for (uint32_t i = 0; i < members->count; i++)
+        if (node->buried[members->items[i]] ||
+            atomic_load(&node->memory->members[members->items[i]].state) != ATT_ENTRY_RETIRED)
+            return false;
+    return members->count > 0;
 }

@@ -80,5 +80,7 @@ void att_node_coverage(const struct att_node *node, att_coverage_t *coverage);
  * members were retired of killed ones. */
 typedef bool (*att_alive_fn)(void *context, uint32_t process);
 uint32_t att_node_bury(struct att_node *node, att_alive_fn alive, void *context);
+/* Every member of the group here has retired by itself: none was left behind by its process. */
+bool att_node_all_left(const struct att_node *node, uint32_t group);
 
 #endif

@@ -1,8 +1,10 @@
 /*
  * quarantine: the settings that were on trial when an earlier run ended badly, read from its
  * folder's lists.jsonl for `--quarantine`. A list is written there before it is committed and again
- * when it has played out, so what stands there only once was in force at the end; or its
- * communicator went meanwhile, and nobody can say whether in peace.
+ * when it has played out, or its communicator was ended in order (att_task_note_end): what stands
+ * there only once was in force when the run or the communicator ended badly. In doubt it stands
+ * there once: a communicator that a process left behind when it exited, or whose last call was not
+ * timed, or of several nodes whose last calls were not heard of, was not seen to end in order.
  */
 #ifndef ATT_CONTROL_QUARANTINE_H
 #define ATT_CONTROL_QUARANTINE_H

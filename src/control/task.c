@@ -29,8 +29,9 @@ const char *att_task_state_name(att_task_state_t state)
 /* --- switches --------------------------------------------------------------------------------- */
 
 /* It is not on trial any more, whatever happens to the run from now on. */
-static void note_over(const struct att_task *t, uint32_t txn)
+static void note_over(struct att_task *t, uint32_t txn)
 {
+    t->noted = false;
     att_notes_over(t->shared->notes, t->index, txn);
 }
 
@@ -49,6 +50,7 @@ static void proposed(void *context, const att_schedule_t *schedule)
 {
     struct att_task *t = context;
     att_identity_t task = att_task_identity(t);
+    t->noted = true;
     att_notes_list(t->shared->notes, t->index, &task, schedule);
 }
 
@@ -205,7 +207,7 @@ void att_task_refuse(struct att_task *t, att_task_state_t state, const char *rea
 /* --- records -> samples ------------------------------------------------------------------------
  */
 
-static uint64_t watermark(const struct att_task *t)
+uint64_t att_task_watermark(const struct att_task *t)
 {
     uint64_t low = UINT64_MAX;
     for (uint32_t r = 0; r < t->group->ranks; r++)
@@ -402,7 +404,7 @@ static int step_tuning(struct att_task *t, uint64_t now_ns)
     att_switch_tick(&t->sw, now_ns);
     if (att_coordinator_busy(&t->sw.coordinator))
         return 0;
-    uint64_t low = watermark(t);
+    uint64_t low = att_task_watermark(t);
     if (low > t->low) {
         t->low = low;
         t->list_since_ns = now_ns;

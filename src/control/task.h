@@ -76,6 +76,10 @@ att_switch_t *att_task_switch(struct att_task *task);
 int att_task_step(struct att_task *task, uint64_t now_ns);
 /* `attune pin`: no new list, what is in force stays; false: go on. */
 void att_task_pin(struct att_task *task, bool pinned);
+/* To be called now and then, after the records were taken. A list that was in force when the
+ * communicator went is noted as over when it went in order: every rank of this node has left by
+ * itself, and every call has run on every rank. */
+void att_task_note_end(struct att_task *task);
 /* True while kernel stamps are of use. */
 int att_task_wants_timing(const struct att_task *task);
 /* How long stamps have to be on in a row for a sample that begins in there, or 0: each call that is

@@ -46,6 +46,7 @@ struct att_task {
     att_plan_t plan;
     int plan_waiting;       /* made, waits for the turn */
     int plan_out;           /* proposed or playing */
+    bool noted;             /* the latest list, and not that it is over */
     uint64_t list_since_ns; /* last progress of the list in force */
     uint64_t low;           /* calls below it have run on every rank */
     int holds_turn;
@@ -69,6 +70,8 @@ const char *att_task_label(const struct att_task *task, char text[64]);
 /* Rank of a lane of this node. */
 uint32_t att_task_rank(const struct att_task *task, uint32_t lane);
 att_identity_t att_task_identity(const struct att_task *task);
+/* Calls below it have run on every rank, those of other nodes too. */
+uint64_t att_task_watermark(const struct att_task *task);
 /* What all ranks report, when all have a lane: 1. */
 int att_task_facts(struct att_task *task, att_reported_t *reported);
 /* Build the space and begin the search, or refuse. */

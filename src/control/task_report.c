@@ -1,4 +1,5 @@
 /* What a task tells of itself. */
+#include "control/notes.h"
 #include "control/task_inside.h"
 
 #include <math.h>
@@ -63,4 +64,18 @@ void att_task_coverage(const struct att_task *t, att_coverage_t *coverage)
     coverage->incomplete += fates.lost + fates.late;
     coverage->waiting += fates.waiting;
     coverage->unused += t->unused;
+}
+
+void att_task_note_end(struct att_task *t)
+{
+    if (!t->noted || !att_node_all_left(t->shared->node, t->task->group))
+        return;
+    /* A communicator is aborted when a call hangs: then too its ranks leave by themselves. */
+    const att_segment_memory_t *memory = att_node_memory(t->shared->node);
+    uint64_t low = att_task_watermark(t);
+    for (uint32_t i = 0; i < t->lane_count; i++)
+        if (atomic_load(&memory->lanes[t->lanes[i]].word) >> 1 > low)
+            return;
+    t->noted = false;
+    att_notes_over(t->shared->notes, t->index, t->sw.coordinator.txn);
 }

@@ -58,3 +58,12 @@ load run-setup
     [[ $stderr == *"failed while 2 tasks were being tuned; to leave out what was on trial then: attune run --quarantine "* ]] ||
         fail "$stderr"
 }
+
+@test "a search that the job's orderly end cuts short leaves nobody suspected" {
+    needs_parts
+    calls=300 model_run short --strategy random:trials=100000
+    expect_status 0
+    jq -es '[.[1:][] | select(.entries)] | length > 3' short/lists.jsonl || fail "$(cat short/lists.jsonl)"
+    jq -es '([.[1:][] | select(.entries) | [.task, .txn]] - [.[1:][] | select(.over) | [.task, .txn]]) == []' \
+        short/lists.jsonl || fail "$(tail -n 4 short/lists.jsonl)"
+}

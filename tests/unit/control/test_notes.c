@@ -56,8 +56,95 @@ static void a_list_waits_until_it_can_be_noted(void **state)
     world_destroy(w);
 }
 
+/* --- lists whose communicator goes ------------------------------------------------------------ */
+
+static seen_t left;
+static att_notes_t notes_left = {.send = take, .context = &left};
+
+static world_t *with_a_list_in_force(void)
+{
+    static const uint32_t node_of[4] = {0, 0, 0, 0};
+    left = (seen_t){0};
+    world_t *w = world_create(1);
+    w->nodes[0].shared.notes = &notes_left;
+    world_group(w, 0xabc, 4, node_of);
+    world_call_task(w, 1 << 20);
+    world_meet(w);
+    const att_segment_task_t *task = &w->nodes[0].memory->tasks[0];
+    while (left.lists < 3 || left.overs == left.lists || task->schedule.count < 2 ||
+           ATT_HOME_STATE(atomic_load(&task->home)) != ATT_HOME_COMMITTED)
+        world_run(w, 1, 0);
+    assert_int_equal(left.overs + 1, left.lists);
+    return w;
+}
+
+/* As the agent does with a group that is not complete any more. */
+static void end(world_t *w)
+{
+    world_round(w);
+    att_task_refuse(w->nodes[0].task, ATT_TASK_ENDED, "its communicator is gone");
+    world_round(w);
+    for (int again = 0; again < 2; again++)
+        att_task_note_end(w->nodes[0].task);
+}
+
+static void retire(world_t *w, uint32_t first)
+{
+    for (uint32_t r = first; r < w->rank_count; r++)
+        att_segment_retire_member(w->nodes[0].memory, w->ranks[r].member);
+}
+
+static void a_list_is_over_when_its_communicator_ends_in_order(void **state)
+{
+    (void)state;
+    world_t *w = with_a_list_in_force();
+    retire(w, 1);
+    end(w);
+    assert_int_equal(left.overs + 1, left.lists); /* rank 0 may yet fail */
+    retire(w, 0);
+    att_task_note_end(w->nodes[0].task);
+    assert_int_equal(left.overs, left.lists);
+    att_task_note_end(w->nodes[0].task);
+    assert_int_equal(left.overs, left.lists);
+    world_destroy(w);
+}
+
+static bool is_dead(void *context, uint32_t process)
+{
+    (void)context;
+    (void)process;
+    return false;
+}
+
+static void a_list_stays_when_a_process_died(void **state)
+{
+    (void)state;
+    world_t *w = with_a_list_in_force();
+    retire(w, 1); /* they saw that rank 0 is gone */
+    assert_int_equal(att_node_bury(w->nodes[0].node, is_dead, NULL), 1);
+    end(w);
+    assert_int_equal(left.overs + 1, left.lists);
+    world_destroy(w);
+}
+
+static void a_list_stays_when_a_call_has_not_run(void **state)
+{
+    (void)state;
+    world_t *w = with_a_list_in_force();
+    atomic_fetch_add(&w->ranks[2].lane.shared->word, 2); /* it hangs: all abort */
+    retire(w, 0);
+    end(w);
+    assert_int_equal(left.overs + 1, left.lists);
+    world_destroy(w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list_waits_until_it_can_be_noted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_waits_until_it_can_be_noted),
+        cmocka_unit_test(a_list_is_over_when_its_communicator_ends_in_order),
+        cmocka_unit_test(a_list_stays_when_a_process_died),
+        cmocka_unit_test(a_list_stays_when_a_call_has_not_run),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
