@@ -259,7 +259,7 @@ static int teardown(void **state)
 {
     char name[64], path[128];
     snprintf(name, sizeof name, "bench-%d.json", (int)getpid());
-    const char *const names[] = {"out", "result.json", "sweep.json", name};
+    const char *const names[] = {"out", "kept.json", "result.json", "sweep.json", name};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         unlink(path);
