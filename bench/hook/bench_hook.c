@@ -14,9 +14,14 @@
  * preloaded. Where there is a GPU, its driver is asked about captures, as in a job. The parts are
  * measured in loops of their own: they do not add up.
  *
+ * "out of the caches": the same through the preload, with the events that the mask asks for alone,
+ * and before each call other code and data take the processor's first and second cache, as NCCL
+ * and the driver do in a job. What the same call takes without the hook is taken off.
+ *
  * Times are processor time of the thread; a batch is 2000 calls; the median and the 95th percentile
- * are over batches. Usage: bench_hook LIBRARY STUB [JSON]
+ * are over batches (out of the caches: over 2000 calls). Usage: bench_hook LIBRARY STUB [JSON]
  */
+#include "base/clock.h"
 #include "base/fence.h"
 #include "hook/abi/nccl_api.h"
 #include "hook/abi/profiler_v6.h"
@@ -31,18 +36,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLS = 2000, BATCHES = 501, CHUNK_CALLS = 3 };
+enum { CALLS = 2000, BATCHES = 501, CHUNK_CALLS = 3, LINE = 64 };
+#define OTHER_DATA ((size_t)4 << 20)   /* more than a second cache */
+#define OTHER_CODE ((size_t)128 << 10) /* more than a first cache of code */
 
 typedef struct subject {
     const att_tuner_v6_t *tuner;
     const att_profiler_v6_t *profiler;
     void *tuner_context, *profiler_context;
     void *parent; /* of Coll events where CollApi events are left out: a handle of an old call */
-    __typeof__(&ncclCommInitRank) comm_init; /* the preload's */
-    __typeof__(&ncclAllReduce) all_reduce;
-    int (**inside)(void); /* what the stub does in every call */
-    int *mask;            /* the stub's */
-    void *comm, *stream;  /* NULL: no GPU */
+    __typeof__(&ncclCommInitRank) comm_init;     /* the preload's */
+    __typeof__(&ncclAllReduce) all_reduce, bare; /* the preload's, and the stub's own */
+    int (**inside)(void);                        /* what the stub does in every call */
+    int *mask;                                   /* the stub's */
+    void *comm, *stream;                         /* NULL: no GPU */
     float table[ATT_PAIR_COUNT];
     att_event_v6_t group_event, api_event, coll_event; /* made once: that is NCCL's work */
 } subject_t;
@@ -52,7 +59,7 @@ typedef struct figure {
 } figure_t;
 
 typedef struct figures {
-    figure_t call, with_api, preloaded, decide, chunk, coll, api;
+    figure_t call, with_api, preloaded, cold, decide, chunk, coll, api;
     bool gpu;
 } figures_t;
 
@@ -153,6 +160,35 @@ static int inside_call(void)
     return 0;
 }
 
+/* With what the mask asks for, as NCCL does it. */
+static int inside_masked(void)
+{
+    subject_t *s = &subject;
+    int mask = *s->mask;
+    void *group = (mask & ATT_EVENT_GROUP_API) != 0 ? start(s, &s->group_event) : NULL;
+    if (group != NULL)
+        s->profiler->record_event_state(group, 23, NULL);
+    s->api_event.parent = group;
+    void *api = (mask & ATT_EVENT_COLL_API) != 0 ? start(s, &s->api_event) : NULL;
+    stop(s, api);
+    decide(s);
+    chunk(s);
+    if ((mask & ATT_EVENT_COLL) != 0)
+        coll_of(s, api);
+    api_end(s, group);
+    return 0;
+}
+
+static int inside_nothing(void)
+{
+    return 0;
+}
+
+static void bare(subject_t *s)
+{
+    s->bare(NULL, NULL, 1 << 20, 7, 0, s->comm, s->stream);
+}
+
 static void preloaded(subject_t *s)
 {
     s->all_reduce(NULL, NULL, 1 << 20, 7, 0, s->comm, s->stream);
@@ -184,6 +220,69 @@ static figure_t measure(subject_t *s, part_fn part)
     }
     qsort(batches, BATCHES, sizeof batches[0], compare);
     return (figure_t){batches[BATCHES / 2], batches[BATCHES * 95 / 100]};
+}
+
+/* A return instruction at the start of each line; NULL where memory may not be made code. */
+static unsigned char *make_code(void)
+{
+    unsigned char *code = mmap(NULL, OTHER_CODE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (code == MAP_FAILED)
+        return NULL;
+#if defined(__x86_64__)
+    static const unsigned char back[] = {0xc3};
+#elif defined(__aarch64__)
+    static const unsigned char back[] = {0xc0, 0x03, 0x5f, 0xd6};
+#else
+#error "the return instruction of this processor"
+#endif
+    for (size_t at = 0; at < OTHER_CODE; at += LINE)
+        memcpy(code + at, back, sizeof back);
+    __builtin___clear_cache((char *)code, (char *)code + OTHER_CODE);
+    return code;
+}
+
+static void evict(unsigned char *code, volatile unsigned char *data)
+{
+    for (size_t at = 0; at < OTHER_DATA; at += LINE)
+        data[at]++;
+    for (size_t at = 0; at < OTHER_CODE; at += LINE) {
+        void (*line)(void);
+        void *address = code + at;
+        memcpy(&line, &address, sizeof line);
+        line();
+    }
+}
+
+/* Sorted times of CALLS calls; returns their median. */
+static double after_others(subject_t *s, part_fn part, double *times)
+{
+    static unsigned char *code, *data;
+    if (code == NULL && ((code = make_code()) == NULL || (data = malloc(OTHER_DATA)) == NULL)) {
+        perror("bench_hook: no memory for other code");
+        _exit(1);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        evict(code, data);
+        uint64_t begin = att_clock_ns();
+        part(s);
+        times[i] = (double)(att_clock_ns() - begin);
+    }
+    qsort(times, CALLS, sizeof times[0], compare);
+    return times[CALLS / 2];
+}
+
+/* Processor time of a thread takes a call into the kernel, which is as long as what is measured. */
+static figure_t measure_cold(subject_t *s)
+{
+    static double times[CALLS];
+    *s->inside = inside_nothing;
+    double without = after_others(s, bare, times);
+    *s->inside = inside_masked;
+    double with = after_others(s, preloaded, times);
+    figure_t figure = {with - without, times[CALLS * 95 / 100] - without};
+    *s->inside = inside_call;
+    return figure;
 }
 
 /* The driver's, as in a job; NULL where there is none. */
@@ -226,10 +325,11 @@ static bool load(subject_t *s, const char *path, const char *stub_path)
     s->profiler = dlsym(library, "ncclProfiler_v6");
     s->comm_init = (__typeof__(s->comm_init))dlsym(library, "ncclCommInitRank");
     s->all_reduce = (__typeof__(s->all_reduce))dlsym(library, "ncclAllReduce");
+    s->bare = (__typeof__(s->bare))dlsym(stub, "pncclAllReduce");
     s->inside = dlsym(stub, "stub_inside");
     s->mask = dlsym(stub, "stub_mask");
     if (s->tuner == NULL || s->profiler == NULL || s->comm_init == NULL || s->all_reduce == NULL ||
-        s->inside == NULL || s->mask == NULL) {
+        s->bare == NULL || s->inside == NULL || s->mask == NULL) {
         fprintf(stderr, "bench_hook: %s and %s are not the hook and the stub\n", path, stub_path);
         return false;
     }
@@ -295,6 +395,7 @@ static bool run(const char *path, const char *stub, att_segment_memory_t *memory
         out->call = measure(&subject, call);
         out->with_api = measure(&subject, with_api);
         out->preloaded = measure(&subject, preloaded);
+        out->cold = measure_cold(&subject);
         out->gpu = subject.stream != NULL;
         out->api = measure(&subject, api);
         out->decide = measure(&subject, decide);
@@ -327,6 +428,7 @@ static void print(const figures_t *settled, const figures_t *idle)
     print_row("getCollInfo, getChunkSize, Coll", settled->call, idle->call);
     print_row("the same with API events", settled->with_api, idle->with_api);
     print_row("that, through the preload", settled->preloaded, idle->preloaded);
+    print_row("and out of the caches", settled->cold, idle->cold);
     print_row("  getCollInfo", settled->decide, idle->decide);
     print_row("  getChunkSize, 3 times", settled->chunk, idle->chunk);
     print_row("  Coll start, stop", settled->coll, idle->coll);
@@ -347,13 +449,15 @@ static bool write_json(const char *path, const figures_t *settled, const figures
             "\"idle_ns_p95\": %.2f,\n"
             " \"settled_with_api_ns\": %.2f, \"idle_with_api_ns\": %.2f,\n"
             " \"settled_preloaded_ns\": %.2f, \"idle_preloaded_ns\": %.2f, \"gpu\": %s,\n"
+            " \"settled_cold_ns\": %.2f, \"idle_cold_ns\": %.2f,\n"
             " \"settled_parts_ns\": {\"getCollInfo\": %.2f, \"getChunkSize_x3\": %.2f, "
             "\"Coll\": %.2f, \"Api\": %.2f}}\n",
             ATTUNE_VERSION, BATCHES, CALLS, settled->call.median_ns, idle->call.median_ns,
             settled->call.p95_ns, idle->call.p95_ns, settled->with_api.median_ns,
             idle->with_api.median_ns, settled->preloaded.median_ns, idle->preloaded.median_ns,
-            settled->gpu ? "true" : "false", settled->decide.median_ns, settled->chunk.median_ns,
-            settled->coll.median_ns, settled->api.median_ns);
+            settled->gpu ? "true" : "false", settled->cold.median_ns, idle->cold.median_ns,
+            settled->decide.median_ns, settled->chunk.median_ns, settled->coll.median_ns,
+            settled->api.median_ns);
     return fclose(file) == 0;
 }
 
