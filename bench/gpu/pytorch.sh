@@ -32,7 +32,8 @@
 # PASSES           over the sizes of nccl-tests, 1000 calls each (5)
 # MASTER_PORT      of torchrun (a free one for each launch)
 # LIMIT_SECONDS    for one step (560); LAUNCH_SECONDS for one launch (150)
-# OUT              runs.jsonl, CASE-KIND/ of the latest launch, tests.txt, report.txt, failed.log, build.log (build/pytorch)
+# OUT              runs.jsonl, CASE-KIND/ of the latest launch, tests.txt, tests-summary.txt, report.txt, failed.log,
+#                  build.log (build/pytorch)
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 usage() { sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" | sed '$d' >&2; exit 2; }
@@ -231,7 +232,7 @@ check() {
 
 nccl_tests() {
     local name words how kind bad=0 passes=${PASSES:-5}
-    : >"$out/tests.txt"
+    : >"$out/tests.txt" >"$out/tests-summary.txt"
     [ $dry = yes ] || [ -x "${NCCL_TESTS_DIR:-}/all_reduce_perf" ] || {
         echo "NCCL_TESTS_DIR must name a folder with all_reduce_perf, ... built with MPI=1" >&2
         exit 2
@@ -255,6 +256,7 @@ nccl_tests() {
                 bad=1
                 continue
             fi
+            [ $kind = default ] || cat "$scratch/$name/summary.txt" >>"$out/tests-summary.txt"
             grep -q '^# Out of bounds values : 0 OK' "$scratch/table" || bad=1
             awk -v name=$name -v kind=$kind '/^ +[0-9]+ / { print name, kind, $1, $7 }
                 /^# Out of bounds/ { print name, kind, "wrong", $7 }' "$scratch/table" >>"$out/tests.txt"
