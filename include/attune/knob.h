@@ -26,11 +26,16 @@ typedef struct att_range {
 /* `max` of the result is a legal value itself. Chunk "keep" (0) is legal besides. */
 static inline att_range_t att_knob_range(const att_subspace_t *s, att_knob_t knob)
 {
-    att_range_t r = knob == ATT_KNOB_CHANNELS
-                        ? (att_range_t){s->channels_min, s->channels_max, s->channels_step}
-                    : knob == ATT_KNOB_THREADS
-                        ? (att_range_t){s->threads_min, s->threads_max, s->threads_step}
-                        : (att_range_t){s->chunk_min, s->chunk_max, s->chunk_step};
+    att_range_t r = {s->chunk_min, s->chunk_max, s->chunk_step};
+    if (knob == ATT_KNOB_CHANNELS) {
+        r.min = s->channels_min;
+        r.max = s->channels_max;
+        r.step = s->channels_step;
+    } else if (knob == ATT_KNOB_THREADS) {
+        r.min = s->threads_min;
+        r.max = s->threads_max;
+        r.step = s->threads_step;
+    }
     r.step = r.step > 0 ? r.step : 1;
     if (r.max != 0)
         r.max = r.min + (r.max - r.min) / r.step * r.step;
@@ -85,7 +90,7 @@ static inline double att_draw(uint64_t *random)
     uint64_t z = *random += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0; /* 2^53 */
 }
 
 #ifdef __cplusplus

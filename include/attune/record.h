@@ -7,6 +7,7 @@
 #ifndef ATTUNE_RECORD_H
 #define ATTUNE_RECORD_H
 
+#include <assert.h>
 #include <stdint.h>
 #include <stddef.h>
 
@@ -57,6 +58,6 @@ typedef struct att_record {
     uint64_t decided_ns; /* before the launch */
     uint64_t seen_ns;    /* after the last stop stamp */
 } att_record_t;
-_Static_assert(sizeof(att_record_t) == 88, "ring cell = sequence word + record = 96 bytes");
+static_assert(sizeof(att_record_t) == 88, "ring cell = sequence word + record = 96 bytes");
 
 #endif

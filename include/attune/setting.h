@@ -7,6 +7,7 @@
 #ifndef ATTUNE_SETTING_H
 #define ATTUNE_SETTING_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,12 +64,17 @@ typedef struct att_setting {
     uint32_t chunk_bytes; /* bytes a channel moves per step, 0 keeps */
     uint32_t reserved1;   /* 0 */
 } att_setting_t;
-_Static_assert(sizeof(att_setting_t) == 16, "att_setting_t is part of the segment layout");
+static_assert(sizeof(att_setting_t) == 16, "att_setting_t is part of the segment layout");
 
+#ifdef __cplusplus
+#define ATT_SETTING_KEEP                                                                           \
+    (att_setting_t{ATT_ALGORITHM_KEEP, ATT_PROTOCOL_KEEP, ATT_TRANSPORT_KEEP, 0, 0, 0, 0, 0})
+#else
 #define ATT_SETTING_KEEP                                                                           \
     ((att_setting_t){.algorithm = ATT_ALGORITHM_KEEP,                                              \
                      .protocol = ATT_PROTOCOL_KEEP,                                                \
                      .transport = ATT_TRANSPORT_KEEP})
+#endif
 
 static inline bool att_setting_equal(att_setting_t a, att_setting_t b)
 {

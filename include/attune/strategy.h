@@ -21,6 +21,7 @@
 
 #include "attune/setting.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #ifdef __cplusplus
@@ -50,7 +51,7 @@ typedef struct att_subspace {
     uint32_t chunk_min, chunk_max, chunk_step; /* bytes */
     float prior_us; /* NCCL's own cost estimate in microseconds, negative when unknown */
 } att_subspace_t;
-_Static_assert(sizeof(att_subspace_t) == 32, "strategy ABI 1");
+static_assert(sizeof(att_subspace_t) == 32, "strategy ABI 1");
 
 /* What is searched. Owned by attune, valid until destroy. */
 typedef struct att_space {
@@ -66,7 +67,7 @@ typedef struct att_space {
     att_setting_t incumbent; /* NCCL's choice as far as it is known: algorithm, protocol and
                                 channels really used, chunk 0; or all KEEP */
 } att_space_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_space_t) == 56, "strategy ABI 1");
+static_assert(sizeof(void *) != 8 || sizeof(att_space_t) == 56, "strategy ABI 1");
 
 typedef enum att_outcome {
     ATT_OUTCOME_OK      = 0, /* samples are valid */
@@ -98,7 +99,7 @@ typedef struct att_result {
                              mean of the collective alone in the same calls; 0: a sample is the
                              collective itself */
 } att_result_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_result_t) == 72, "strategy ABI 1");
+static_assert(sizeof(void *) != 8 || sizeof(att_result_t) == 72, "strategy ABI 1");
 
 typedef enum att_parameter_type {
     ATT_PARAMETER_INT    = 0, /* int64_t */
@@ -185,7 +186,7 @@ typedef struct att_strategy {
      * `size` is at least ATT_STRATEGY_WHY bytes. att_option_refuse writes such a line. */
     int (*check)(const att_options_t *options, char *why, size_t size);
 } att_strategy_t;
-_Static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 128, "strategy ABI 1");
+static_assert(sizeof(void *) != 8 || sizeof(att_strategy_t) == 128, "strategy ABI 1");
 
 #define ATT_STRATEGY_SIZE_LEAST offsetof(att_strategy_t, offline_samples)
 /* An optional op at the end that the plugin's struct has. */

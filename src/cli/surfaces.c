@@ -185,13 +185,12 @@ static int is_surface_file(const struct dirent *entry)
 /* Everything in the first folder that is there. */
 static int show_shipped(options_t *options, json_t *list)
 {
-    const char *folders[ATT_SURFACE_FOLDERS];
+    char folders[ATT_SURFACE_FOLDERS][PATH_MAX], looked[2 * PATH_MAX];
     struct dirent **entries;
     int rc = ATT_OK;
-    att_surface_folders(folders);
-    for (int i = 0; i < ATT_SURFACE_FOLDERS; i++) {
-        int count =
-            folders[i] != NULL ? scandir(folders[i], &entries, is_surface_file, alphasort) : -1;
+    uint32_t folder_count = att_surface_folders(folders);
+    for (uint32_t i = 0; i < folder_count; i++) {
+        int count = scandir(folders[i], &entries, is_surface_file, alphasort);
         if (count < 0)
             continue;
         for (int k = 0; k < count; k++) {
@@ -204,7 +203,8 @@ static int show_shipped(options_t *options, json_t *list)
         free(entries);
         return rc;
     }
-    att_log(ATT_LOG_ERROR, "no folder of surfaces: looked for %s and %s", folders[1], folders[2]);
+    att_data_list(folders, folder_count, looked, sizeof looked);
+    att_log(ATT_LOG_ERROR, "no folder of surfaces: looked for %s", looked);
     return -ATT_ENOENT;
 }
 

@@ -77,12 +77,13 @@ static int ends_in(const char *name, const char *ending)
     return n > m && strcmp(name + n - m, ending) == 0;
 }
 
-void att_surface_folders(const char *folders[ATT_SURFACE_FOLDERS])
+uint32_t att_surface_folders(char folders[ATT_SURFACE_FOLDERS][PATH_MAX])
 {
-    const char *chosen = getenv("ATTUNE_DATA_DIR");
-    folders[0] = chosen != NULL && chosen[0] != '\0' ? chosen : NULL;
-    folders[1] = ATTUNE_SOURCE_DATADIR "/surfaces";
-    folders[2] = ATTUNE_DATADIR "/surfaces";
+    char places[ATT_DATA_PLACES][PATH_MAX];
+    uint32_t count = att_data_places(places);
+    for (uint32_t i = 0; i < count; i++)
+        att_data_surfaces(places[i], folders[i]);
+    return count;
 }
 
 static bool is_surface(const char *file, char *name, size_t size)
@@ -96,23 +97,25 @@ static bool is_surface(const char *file, char *name, size_t size)
     return false;
 }
 
-static int refuse_name(const char *name, const char *const *folders, att_error_t *error)
+static int refuse_name(const char *name, char folders[][PATH_MAX], uint32_t count,
+                       att_error_t *error)
 {
+    char list[sizeof error->text];
     char known[ATT_NEAREST_WORD + 1]; /* one that is cut stays too long */
     att_nearest_t nearest;
     att_nearest_init(&nearest, name);
-    for (int i = 0; i < ATT_SURFACE_FOLDERS; i++) {
-        DIR *folder = folders[i] != NULL ? opendir(folders[i]) : NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        DIR *folder = opendir(folders[i]);
         for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
             if (is_surface(entry->d_name, known, sizeof known))
                 att_nearest_offer(&nearest, known);
         if (folder != NULL)
             closedir(folder);
     }
+    att_data_list(folders, count, list, sizeof list);
     return att_fail(error, ATT_ENOENT,
-                    "no surface '%s'%s: looked for %s.json, .json.gz and .csv in %s%s%s and %s",
-                    name, att_nearest_hint(&nearest), name, folders[0] != NULL ? folders[0] : "",
-                    folders[0] != NULL ? ", " : "", folders[1], folders[2]);
+                    "no surface '%s'%s: looked for %s.json, .json.gz and .csv in %s", name,
+                    att_nearest_hint(&nearest), name, list);
 }
 
 int att_surface_file_read(const char *name, char *path, size_t path_size, char **bytes,
@@ -129,11 +132,11 @@ int att_surface_file_read(const char *name, char *path, size_t path_size, char *
             return att_fail(error, ATT_ENOENT, "%s: there is no such surface file", name);
         return status;
     }
-    const char *folders[ATT_SURFACE_FOLDERS];
-    att_surface_folders(folders);
+    char folders[ATT_SURFACE_FOLDERS][PATH_MAX];
+    uint32_t count = att_surface_folders(folders);
     static const char *const endings[] = {".json", ".json.gz", ".csv"};
-    for (int i = 0; i < ATT_SURFACE_FOLDERS; i++)
-        for (int e = 0; e < 3 && folders[i] != NULL; e++) {
+    for (uint32_t i = 0; i < count; i++)
+        for (int e = 0; e < 3; e++) {
             if (snprintf(path, path_size, "%s/%s%s", folders[i], name, endings[e]) >=
                 (int)path_size)
                 return att_fail(error, ATT_EUSAGE, "the path of surface '%.64s...' is too long",
@@ -141,5 +144,5 @@ int att_surface_file_read(const char *name, char *path, size_t path_size, char *
             if (try_path(path, bytes, length, &status, error))
                 return status;
         }
-    return refuse_name(name, folders, error);
+    return refuse_name(name, folders, count, error);
 }

@@ -4,13 +4,13 @@
 #ifndef ATT_SURFACE_FILE_H
 #define ATT_SURFACE_FILE_H
 
-#include "base/status.h"
+#include "base/data_file.h"
 
 #include <stddef.h>
 
-/* Where names are looked up, in order; NULL for ATTUNE_DATA_DIR when it is not set. */
-#define ATT_SURFACE_FOLDERS 3
-void att_surface_folders(const char *folders[ATT_SURFACE_FOLDERS]);
+/* Where names are looked up, in order; returns their number (base/data_file.h). */
+#define ATT_SURFACE_FOLDERS ATT_DATA_PLACES
+uint32_t att_surface_folders(char folders[ATT_SURFACE_FOLDERS][PATH_MAX]);
 
 /* The file of a surface: `name` as att_surface_open takes it. The bytes are for the caller to free;
  * `path` is what was opened. -ATT_ENOENT, -ATT_EINPUT (too large), -ATT_ESYSTEM. */

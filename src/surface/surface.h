@@ -69,8 +69,7 @@ typedef struct att_surface_point {
 } att_surface_point_t;
 
 /* `name` is a path (it has a '/', or ends in .json, .csv or .gz), or a name looked up as
- * <dir>/<name>.json, .json.gz and .csv in ATTUNE_DATA_DIR, then the source tree's data/surfaces,
- * then the installed data folder. */
+ * <dir>/<name>.json, .json.gz and .csv in the folders of att_surface_folders (file.h). */
 int att_surface_open(const char *name, struct att_surface **surface, att_error_t *error);
 /* Parse bytes of any of the forms (fuzzed). */
 int att_surface_parse(const char *bytes, size_t length, struct att_surface **surface,

@@ -86,6 +86,89 @@ newest() {
     expect_output '^mine|[ /]mine'
 }
 
+@test "the installed headers are C++, too, and a strategy in it is one" {
+    command -v g++ >/dev/null || skip 'no g++'
+    local standard
+    export PKG_CONFIG_PATH=$LIBDIR/pkgconfig
+    cat >first.cpp <<'END'
+#include <attune/knob.h>
+#include <attune/mark.h>
+#include <attune/record.h>
+#include <attune/words.h>
+
+static int create(const att_space_t *, const att_options_t *, void **state)
+{
+    *state = new bool(false);
+    return 0;
+}
+static int ask(void *state, att_setting_t *settings, uint32_t, uint32_t *count)
+{
+    bool *asked = static_cast<bool *>(state);
+    *count = *asked ? 0 : 1;
+    settings[0] = ATT_SETTING_KEEP;
+    *asked = true;
+    return 0;
+}
+static int tell(void *, const att_setting_t *, const att_result_t *)
+{
+    return 0;
+}
+static int best(void *, att_setting_t *setting)
+{
+    *setting = ATT_SETTING_KEEP;
+    return 0;
+}
+static void destroy(void *state)
+{
+    delete static_cast<bool *>(state);
+}
+static att_strategy_t first()
+{
+    att_strategy_t s = {};
+    s.abi = ATT_STRATEGY_ABI;
+    s.size = sizeof s;
+    s.name = "first";
+    s.version = "1";
+    s.description = "NCCL's choice, once";
+    s.create = create;
+    s.ask = ask;
+    s.tell = tell;
+    s.best = best;
+    s.destroy = destroy;
+    return s;
+}
+extern "C" ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = first();
+END
+    for standard in 11 17 20; do
+        # shellcheck disable=SC2046 # flags
+        g++ -std=c++$standard -Wall -Wextra -Wpedantic -Werror -shared -fPIC $(pkg-config --cflags attune) \
+            -o libattune-strategy-first.so first.cpp
+    done
+    run attune plugins --plugin-path "$PWD"
+    expect_status 0
+    expect_output '^first|[ /]first'
+}
+
+@test "the data are its own, wherever the sources are" {
+    mv moved/share/attune/surfaces/a40-pcie-8-allgather.json mine.json
+    run attune surfaces --json
+    expect_status 0
+    [[ $output != *a40-pcie-8-allgather* ]] || fail "surfaces of the source tree"
+    run attune run --fabric model --surface a40-pcie-8-allgather --run-dir gone -- \
+        attune bench allgather -b 80M -e 80M -t 8 -n 2
+    expect_output "no surface 'a40-pcie-8-allgather'"
+    [[ $output != *"$ATTUNE_ROOT/data"* ]] || fail "the source tree is looked into: $output"
+    # One folder for all of them: as it is installed, or surfaces alone.
+    mkdir chosen
+    cp -r moved/share/attune/surfaces moved/share/attune/knobs.json chosen
+    cp mine.json chosen/surfaces/mine.json
+    ATTUNE_DATA_DIR=$PWD/chosen run attune surfaces mine
+    expect_status 0
+    expect_output a40-pcie-8-allgather
+    ATTUNE_DATA_DIR=$PWD/chosen/surfaces run attune surfaces mine
+    expect_output a40-pcie-8-allgather
+}
+
 @test "the installed tree tunes" {
     run attune run --fabric model --surface a40-nvlink-8-allgather --max-cost 0 --run-dir run \
         --strategy random:trials=4 -- attune bench allgather -b 80M -e 80M -t 8 -n 500
