@@ -130,8 +130,9 @@ const att_option_row_t att_option_rows[] = {
      "Fabric"},
     {"surface", "ATTUNE_FABRIC_SURFACE", ATT_OPTION_STRING, ATT_FOR_RUN, FIELD(surface), "", "NAME",
      NULL, 0, 0, "machine that --fabric model plays: a surface's name or file", "Fabric"},
-    {"load", "ATTUNE_FABRIC_LOAD", ATT_OPTION_CHOICE, ATT_FOR_RUN, FIELD(load), "none", "LOAD",
-     "none|light|heavy", 0, 0, "computation beside the collectives that --fabric model plays",
+    {"load", "ATTUNE_FABRIC_LOAD", ATT_OPTION_STRING, ATT_FOR_RUN, FIELD(load), "none", "LOAD",
+     NULL, 0, 0,
+     "computation beside the collectives that --fabric model plays, a load of the surface",
      "Fabric"},
 };
 const size_t att_option_row_count = sizeof att_option_rows / sizeof att_option_rows[0];

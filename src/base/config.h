@@ -59,7 +59,7 @@ typedef struct att_config {
     /* host fabric */
     char *fabric;       /* --fabric none|real|model, ATTUNE_FABRIC_MODE */
     char *surface;      /* --surface NAME, ATTUNE_FABRIC_SURFACE */
-    char *load;         /* --load none|light|heavy, ATTUNE_FABRIC_LOAD */
+    char *load;         /* --load LOAD, ATTUNE_FABRIC_LOAD */
 } att_config_t;
 
 typedef enum att_option_type {

@@ -15,6 +15,13 @@
 
 #define STRATEGY_DEADLINE_S 10.0
 
+static void tell_switch(void)
+{
+    const char *off = getenv("ATTUNE_DISABLE");
+    if (off != NULL && off[0] != '\0' && strcmp(off, "0") != 0)
+        att_log(ATT_LOG_WARN, "ATTUNE_DISABLE=%.40s: the hook does nothing, no call is tuned", off);
+}
+
 static int check_places(const att_config_t *config, att_places_t *places, att_error_t *error)
 {
     int rc = att_places_find(places, error);
@@ -46,6 +53,18 @@ static int check_strategy(const att_config_t *config, att_error_t *error)
     return rc;
 }
 
+static int refuse_load(const att_config_t *config, const att_surface_info_t *info,
+                       att_error_t *error)
+{
+    char loads[ATT_SURFACE_LOADS * 32] = "";
+    size_t used = 0;
+    for (int i = 0; i < info->load_count && used < sizeof loads; i++)
+        used += (size_t)snprintf(loads + used, sizeof loads - used, "%s%s", i == 0 ? "" : ", ",
+                                 info->loads[i]);
+    return att_fail(error, ATT_EUSAGE, "--load: surface %.80s has no load '%.40s', but %s",
+                    config->surface, config->load, loads);
+}
+
 static int check_fabric(const att_config_t *config, att_error_t *error)
 {
     struct att_surface *surface;
@@ -67,10 +86,25 @@ static int check_fabric(const att_config_t *config, att_error_t *error)
                       "one",
                       config->surface);
     else if (att_surface_load_index(surface, config->load) < 0)
-        rc = att_fail(error, ATT_EUSAGE, "--load: surface %.80s has no load '%s'", config->surface,
-                      config->load);
+        rc = refuse_load(config, att_surface_info(surface), error);
     att_surface_close(surface);
     return rc;
+}
+
+/* Tasks of which that run knows nothing: NCCL's choice is not what it found for them. */
+static void tell_unsearched(const char *folder, const att_tasks_t *tasks)
+{
+    static const char *const ends[] = {"settled", "failed", "refused"};
+    size_t without = tasks->count;
+    for (size_t i = 0; i < tasks->count; i++)
+        for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+            without -= strcmp(tasks->rows[i].phase, ends[e]) == 0;
+    if (without > 0)
+        att_log(
+            ATT_LOG_WARN,
+            "--apply: %s: no search of %zu of its %zu tasks had ended: these have NCCL's choice "
+            "now, and are not searched",
+            folder, without, tasks->count);
 }
 
 /* The file and its format; whether it fits the job is for the sidecar, which sees the job. */
@@ -99,6 +133,8 @@ static int check_apply(att_config_t *config, att_error_t *error)
         rc = att_fail(error, ATT_EINPUT, "--apply: %s has no task", path);
     if (rc == ATT_OK && att_run_end_text(&end, &tasks, end_text)[0] != '\0')
         att_log(ATT_LOG_WARN, "--apply: %s: %s", config->apply, end_text);
+    if (rc == ATT_OK)
+        tell_unsearched(config->apply, &tasks);
     att_tasks_free(&tasks);
     if (rc == ATT_OK)
         rc = att_config_set(config, "apply", folder, "--apply", error);
@@ -173,5 +209,7 @@ int att_run_check(att_config_t *config, att_places_t *places, att_error_t *error
         rc = check_quarantine(config, error);
     if (rc == ATT_OK)
         rc = check_places(config, places, error);
+    if (rc == ATT_OK)
+        tell_switch();
     return rc;
 }

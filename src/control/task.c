@@ -256,7 +256,7 @@ static void take_part(struct att_task *t, const att_part_t *part)
     }
     if (t->source.reduction == ATT_REDUCTION_COMMON)
         att_recent_call(&t->recent, &whole);
-    if (t->state == ATT_TASK_NATIVE)
+    if (t->state == ATT_TASK_NATIVE || t->shared->config->observe)
         t->native_known |= att_source_watch(&t->source, &whole);
     take_sample(t, &whole);
 }

@@ -46,8 +46,13 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->reason = t->reason;
     report->pinned = t->pinned;
     report->step_objective = t->source.step;
-    if (t->optimizer == NULL)
+    if (t->optimizer == NULL) {
+        if (t->shared->config->observe) { /* all calls are NCCL's choice */
+            report->status.baseline_us = report->now_us;
+            report->status.baseline_samples = (uint32_t)t->recent.samples;
+        }
         return;
+    }
     att_optimizer_status(t->optimizer, &report->status);
     report->disagrees = att_task_disagrees(&report->status);
     report->lost_us = report->status.lost_us;

@@ -272,6 +272,25 @@ EOF
     jq -e '.runs[0].tasks == []' out/summary.json
 }
 
+@test "a hook that is switched off is no question to the user" {
+    attune_with_fake
+    ATTUNE_DISABLE=1 run attune run --run-dir out -- true
+    expect_status 0
+    expect_output 'ATTUNE_DISABLE=1: the hook does nothing'
+    ATTUNE_DISABLE=0 run attune run --run-dir again -- true
+    reject_output 'ATTUNE_DISABLE'
+}
+
+@test "--observe shows what NCCL chooses, and how fast that is" {
+    needs_parts
+    run timeout 60 attune run --observe --fabric real --run-dir out -- \
+        attune bench allreduce -b 1M -e 1M -t 2 -n 500
+    expect_status 0
+    jq -e '.runs[0].tasks[0] | .default_gbs > 0 and .speedup == 1 and .trials == 0' \
+        out/summary.json || fail "$(cat out/summary.txt)"
+    reject_output 'not seen'
+}
+
 @test "two runs at once do not disturb each other" {
     attune_with_fake two-tasks.json
     attune run --quiet --run-dir a -- sleep 0.5 &
@@ -292,6 +311,17 @@ EOF
            .tasks[0].trials > 0' out/summary.json || fail "$(cat out/summary.txt)"
     [ -s out/trials.jsonl ]
     [ -z "$(ls "$ATTUNE_SHM_DIR")" ] || fail "left: $(ls "$ATTUNE_SHM_DIR")"
+}
+
+@test "every load that the surface has is played, and no other" {
+    needs_parts
+    run timeout 60 attune run --fabric model --surface a40-nvlink-8-allgather --load gemm --run-dir out -- \
+        attune bench allgather -b 80M -e 80M -t 8 -n 20
+    expect_status 0
+    [ "$(jq -r '.runs[0].load' out/summary.json)" = gemm ]
+    run attune run --fabric model --surface a40-nvlink-8-allgather --load windy -- true
+    expect_status 125
+    expect_output "has no load 'windy', but none, light, heavy, gemm"
 }
 
 @test "on the real fabric: every size is tuned or kept, results are right" {

@@ -56,6 +56,15 @@ refused() {
         fail "$(cat first/summary.txt second/summary.txt)"
 }
 
+@test "applied of a run that found nothing: said, as no search follows" {
+    needs_parts
+    calls=100 model_run first
+    jq -e '.tasks[0].phase != "settled"' first/tasks.json || skip 'the search had ended'
+    calls=100 model_run second --apply first
+    expect_status 0
+    expect_output 'no search of 1 of its 1 tasks had ended'
+}
+
 @test "another NCCL version, device or number of ranks: NCCL's choice stays, with the reason" {
     needs_parts
     local change
