@@ -54,7 +54,7 @@ static void print_help(void)
            "  attune run -- mpirun -n 8 ./train\n"
            "  attune run --max-cost 1%% --strategy random:trials=50 -- python train.py\n"
            "  attune run --fabric model --surface a40-nvlink-8-allgather -- \\\n"
-           "      attune bench allgather -t 8\n\n");
+           "      attune bench allgather -b 80M -e 80M -t 8 -n 4000\n\n");
     att_config_print_help(stdout, ATT_FOR_RUN);
     printf(
         "\nExit status: the command's own; 128+n when signal n ended it; 125 when attune failed\n"

@@ -43,6 +43,17 @@ links() {
     links moved/share/doc/attune/README.md moved/share/doc/attune/examples/*/*.md
 }
 
+@test "the man pages are whole: a formatter has nothing to say about them" {
+    command -v groff >/dev/null || skip 'no groff'
+    local page
+    [ "$(ls moved/share/man/man1 | wc -l)" -ge 15 ]
+    cd moved/share/man
+    for page in man?/*; do
+        run --separate-stderr groff -ww -man -Tutf8 -rLL=80n "$page"
+        [ -z "$stderr" ] || fail "$page: $stderr"
+    done
+}
+
 @test "the command runs from there and finds its strategies" {
     [ "$(command -v attune)" = "$PWD/moved/bin/attune" ]
     run attune --version
