@@ -100,13 +100,20 @@ static void name_collective(const char *word, char name[24])
     snprintf(name, 24, "%s", number >= 0 ? att_collective_name(number) : stem);
 }
 
+/* "[0x07] NVIDIA A100": its name, after where it sits; what sits nowhere is a name already. */
+static const char *without_place(const char *device)
+{
+    const char *name = device[0] == '[' ? strchr(device, ' ') : NULL;
+    return name != NULL ? name + 1 : device;
+}
+
 /* What the lines before a table tell of it. */
 static void read_comment(const char *line, att_result_rows_t *rows, char collective[24])
 {
     static const char starting[] = "Collective test starting: ", library[] = "nccl-library=";
     const char *at;
     int rank, code = 0;
-    char bus[96];
+    char device[96];
     if ((at = strstr(line, starting)) != NULL)
         name_collective(at + sizeof starting - 1, collective);
     if ((at = strstr(line, library)) != NULL && sscanf(at + sizeof library - 1, "%d", &code) == 1 &&
@@ -124,8 +131,8 @@ static void read_comment(const char *line, att_result_rows_t *rows, char collect
         strstr(line, " device ") != NULL) {
         if (rank + 1 > rows->ranks)
             rows->ranks = rank + 1;
-        if (sscanf(strstr(line, " device "), " device %*d %*s %95[^\r\n]", bus) == 1)
-            snprintf(rows->device, sizeof rows->device, "%s", bus);
+        if (sscanf(strstr(line, " device "), " device %*d %95[^\r\n]", device) == 1)
+            snprintf(rows->device, sizeof rows->device, "%s", without_place(device));
     }
 }
 
@@ -207,11 +214,9 @@ static void read_origin(const json_t *root, att_result_rows_t *rows)
     take_text(json_object_get(from, "clock"), rows->clock, sizeof rows->clock);
     take_text(json_object_get(from, "nccl_version"), rows->nccl, sizeof rows->nccl);
     take_text(json_object_get(root, "nccl_version"), rows->nccl, sizeof rows->nccl);
-    /* The first word is where the device sits. */
     const char *device = json_string_value(json_object_get(from, "device"));
-    const char *name = device != NULL && device[0] == '[' ? strchr(device, ' ') : NULL;
     if (device != NULL)
-        snprintf(rows->device, sizeof rows->device, "%s", name != NULL ? name + 1 : device);
+        snprintf(rows->device, sizeof rows->device, "%s", without_place(device));
 }
 
 static int parse_json(const json_t *root, att_result_rows_t *rows)

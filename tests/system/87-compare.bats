@@ -86,6 +86,13 @@ refused() { # STATUS REGEX A B
     expect_output '5\.0 %  assumed +within noise'
 }
 
+@test "JSON and text of one and the same run are alike" {
+    LD_LIBRARY_PATH=$ATTUNE_BUILD/fabric attune bench allreduce -b 64K -e 64K -t 2 -n 50 -J one.json >one.txt
+    run attune report --compare one.json one.txt
+    expect_status 0
+    expect_output 'not alike in 0'
+}
+
 @test "rounds of attune bench tell their own noise" {
     for name in a b; do
         jq -n --arg name $name '{version: 1, provenance: {nccl_version: "2.30.7", ranks: 2, iterations: 20, clock: "wall",
