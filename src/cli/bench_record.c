@@ -8,8 +8,10 @@
 #include "cli/bench_variant.h"
 #include "search/knobs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 int att_record_main(int argc, char **argv)
 {
@@ -32,6 +34,8 @@ int att_record_main(int argc, char **argv)
         error.text[0] = '\0';
     } else if (att_knobs_get(&error) == NULL) {
         rc = -ATT_ENOENT;
+    } else if (mkdir(options->out, 0777) != 0 && errno != EEXIST) {
+        rc = att_fail_errno(&error, "--out %s cannot be made", options->out);
     } else if (rc == ATT_OK && options->from_sweep != NULL) {
         rc = att_bench_convert(options, &error);
     } else if (rc == ATT_OK) {

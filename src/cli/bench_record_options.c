@@ -31,7 +31,7 @@ static const struct {
 } rows[OPTIONS] = {
     [FROM_SWEEP] = {"from-sweep", "FILE",
                     "convert the JSON file of an attune bench --sweep (.gz too); nothing is run"},
-    [OUT] = {"out", "FOLDER", "where the surfaces go (default: here)"},
+    [OUT] = {"out", "FOLDER", "where the surfaces go; made when it is not there (default: here)"},
     [PREFIX] = {"prefix", "NAME",
                 "surfaces are called NAME-COLLECTIVE-SIZE[-gemm].json.gz (default recorded)"},
     [DEVICE] = {"device", "NAME", "name of the device (default: as it names itself)"},

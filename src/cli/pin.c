@@ -278,6 +278,9 @@ static int set_pins(const char *run, char **words, int count, bool pin)
     } else if (finished) {
         att_log(ATT_LOG_ERROR, "%s has finished: nothing is tuned any more", run);
         code = ATT_EFAIL;
+    } else if (json_array_size(tasks) == 0) {
+        att_log(ATT_LOG_ERROR, "%s has no task yet: none of its collectives was called", run);
+        code = ATT_EFAIL;
     } else if (is_abandoned(run, &end, tasks) || choose(tasks, words, count, pin) > 0) {
         code = ATT_EFAIL;
     } else if ((code = write_file(run, tasks)) == ATT_OK) {

@@ -59,7 +59,8 @@ static void print_help(void)
     printf(
         "\nExit status: the command's own; 128+n when signal n ended it; 125 when attune failed\n"
         "before starting it; 126 when it cannot be run; 127 when it is not found. Where the\n"
-        "sidecar does not start, the command runs without attune.\n");
+        "sidecar does not start for other reasons than a wrong option (a folder that is not\n"
+        "there, a port that is taken), the command runs without attune.\n");
 }
 
 static void write_manifest(run_t *run)
@@ -110,7 +111,7 @@ static int start_sidecar(run_t *run)
     run->untuned = strcmp(run->config.fabric, "none") == 0 && rc != -ATT_EUSAGE;
     att_log(run->untuned ? ATT_LOG_WARN : ATT_LOG_ERROR,
             "the sidecar did not start: %s (its log is %s)%s", error.text, log_file,
-            run->untuned ? ": the command runs without attune" : "");
+            run->untuned ? ": the command runs without attune" : ": the command was not run");
     return run->untuned ? 0 : ATT_RUN_FAILED;
 }
 

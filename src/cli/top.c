@@ -7,6 +7,7 @@
 #include "cli/top_screen.h"
 #include "cli/top_view.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -79,6 +80,27 @@ static int latest(char *folder, att_error_t *error)
                                         "no run folder attune-* is here: name the run's folder");
 }
 
+/* Of nobody yet, or of a run. */
+static int check_run(const char *folder, att_error_t *error)
+{
+    static const char *const files[] = {"tasks.json", "manifest.json", "attuned.log",
+                                        "trials.jsonl"};
+    char file[PATH_MAX + 16];
+    bool empty = true;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(file, sizeof file, "%s/%s", folder, files[i]);
+        if (access(file, F_OK) == 0)
+            return ATT_OK;
+    }
+    DIR *entries = opendir(folder);
+    for (const struct dirent *e; entries != NULL && (e = readdir(entries)) != NULL;)
+        empty &= strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    if (entries != NULL)
+        closedir(entries);
+    return empty ? ATT_OK
+                 : att_fail(error, ATT_ENOENT, "%s: no file of a run in it, but others", folder);
+}
+
 static int find_run(top_t *top, att_error_t *error)
 {
     const char *word = top->word;
@@ -88,7 +110,7 @@ static int find_run(top_t *top, att_error_t *error)
         return latest(top->folder, error);
     snprintf(top->folder, sizeof top->folder, "%s", word);
     if (is_folder(top->folder))
-        return ATT_OK;
+        return check_run(top->folder, error);
     if (strchr(word, '/') == NULL)
         snprintf(top->folder, sizeof top->folder, "attune-%s", word);
     return is_folder(top->folder) ? ATT_OK

@@ -94,6 +94,9 @@ gone() { grep -q 'the sidecar is gone' out; }
     run --separate-stderr attune pin run
     expect_status 0
     expect_one_line 'run has no task yet'
+    run --separate-stderr attune pin run all
+    expect_status 1
+    expect_one_line 'run has no task yet'
     for tasks in null 7 '[7]' '[{"group":"0x1","collective":"allgather","bytes":1}]' \
         '[{"group":"0x1\u001b[2J","collective":"allgather","bytes":1,"phase":"search"}]' \
         '[{"group":"0x1","collective":"sum","bytes":1,"phase":"search"}]'; do

@@ -388,7 +388,7 @@ meant() {
     attune_with_fake '' refuse
     [ -e "$ATTUNE_BUILD/fabric/libnccl.so.2" ] || skip 'the host fabric is not built'
     ln -s "$ATTUNE_BUILD/fabric" tree/fabric
-    refused 'the sidecar did not start: no room in /dev/shm \(its log is .*/attuned.log\)$' --fabric real --run-dir out
+    refused 'the sidecar did not start: no room in /dev/shm \(its log is .*/attuned.log\): the command was not run$' --fabric real --run-dir out
     jq -e '.exit_status == 125' out/manifest.json
 }
 

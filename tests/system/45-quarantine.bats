@@ -23,7 +23,7 @@ load run-setup
     printf '%s\nnot a list\n{"task":1,"txn":2,"over":true}\n' "$head" >damaged/lists.jsonl
     run --separate-stderr attune run --run-dir run --quarantine damaged -- touch started
     expect_status 125
-    expect_one_line '^attune: error: the sidecar did not start: --quarantine .*/damaged: line 2 of lists.jsonl is malformed \(its log is .*\)$'
+    expect_one_line '^attune: error: the sidecar did not start: --quarantine .*/damaged: line 2 of lists.jsonl is malformed \(its log is .*\): the command was not run$'
     [ ! -e started ] || fail 'the command was started'
     # The end of the run may have cut off the last line: that list was not voted on.
     printf '%s\n{"task":1,"tx' "$head" >damaged/lists.jsonl

@@ -218,7 +218,7 @@ END
     refused 2 "^attune record: unknown collective 'sum'" attune record sum
     refused 2 "^attune record: option --nope is not known; see attune record --help" attune record --nope
     refused 15 "host fabric has no thread blocks" timeout 30 attune "${small[@]}" --threads-list 256
-    refused 4 'none/x/.*: cannot open: No such file' timeout 30 attune "${small[@]}" --out none/x
+    refused 4 'none/x cannot be made: No such file' timeout 30 attune "${small[@]}" --out none/x
     run attune record --help
     expect_status 0
     expect_output '--budget SECONDS'
@@ -236,6 +236,9 @@ END
     timeout 60 attune surfaces --json ./sweep-allreduce-80m.json.gz ./sweep-allgather-16m-gemm.json.gz >both.json
     jq -e '.surfaces[0] | .settings == 486 and .optimum == "ring/simple ch=27 chunk=1246720" and .load == "none"' both.json
     jq -e '.surfaces[1] | .settings == 255 and .load == "gemm" and .measured_again >= 20 and .optimum_us < .default_us' both.json
+    (cd "$ATTUNE_ROOT" && attune record --from-sweep docs/results/2026-11-29-h200/sweep-gemm.json.gz \
+        --out "$CASE_DIR/new" --prefix sweep)
+    [ "$(ls new | wc -l)" -eq 9 ]
     # What would be no surface, or a file elsewhere, is refused, and what is there stays.
     zcat "$ATTUNE_ROOT"/docs/results/2026-11-29-h200/sweep-gemm.json.gz | jq '.tasks |= .[:1]' >one.json
     cp sweep-allreduce-1m-gemm.json.gz before.json.gz

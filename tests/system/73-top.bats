@@ -133,6 +133,9 @@ narrow_screen() {
     expect_status 6
     expect_one_line "no run 'nowhere'.*attune-nowhere"
     cd ..
+    run --separate-stderr attune top sub
+    expect_status 6
+    expect_one_line 'sub: no file of a run in it, but others'
     run --separate-stderr attune top
     expect_status 6
     expect_one_line 'no run folder'
