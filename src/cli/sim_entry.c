@@ -86,6 +86,7 @@ static int set_scene(att_sim_scene_t *scene, const att_sim_entry_t *entry,
                 "setting that is fastest alone may slow the step (--objective step)");
     scene->last_load = run->conditions.spans[run->conditions.count - 1].load;
     name_scene(scene, entry);
+    scene->config.label = scene->label;
     if (!o->quiet && isatty(STDERR_FILENO)) {
         scene->config.progress = show_progress;
         scene->config.context = scene;

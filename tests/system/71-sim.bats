@@ -298,17 +298,32 @@ CASES
         skip 'the plugins that are bad on purpose are not built'
     small >small.csv
     run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
-        --strategy odd:how=crash --seeds 3
-    expect_status 12
-    expect_one_line 'a simulated run \(number [0-9]+\) crashed: signal 6'
+        --strategy odd:how=crash --seed 7 --seeds 1
+    expect_status 1
+    expect_one_line 'small, seed 7: strategy odd:how=crash crashed: signal 6'
     run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
         --strategy odd:how=error --seeds 3
     expect_status 1
     expect_output 'failed in 3 runs: .*failed in ask'
     run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
         --strategy odd:how=hang --seeds 3 --limit 0.5
-    expect_status 12
-    expect_one_line 'takes longer than 0.5 s'
+    expect_status 1
+    expect_one_line 'small, seed [123]: strategy odd:how=hang takes longer than 0.5 s'
+}
+
+@test "a strategy that ends its process well is no result, and other strategies get none made up" {
+    [ -e "$ATTUNE_BUILD/tests/plugins/libattune-strategy-odd.so" ] ||
+        skip 'the plugins that are bad on purpose are not built'
+    small >small.csv
+    local place
+    for place in create ask tell; do
+        run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
+            --strategy odd:how=leave,place=$place --strategy random --seeds 2 --workers 1 --json rows.json
+        expect_status 1
+        expect_one_line "small, seed 1: strategy odd:how=leave,place=$place ended its process \(exit status 0\)"
+        [ -z "$output" ] || fail "rows were printed: $output"
+        [ ! -e rows.json ] || fail "rows were written: $(cat rows.json)"
+    done
 }
 
 @test "--help and the man page list the same options" {
