@@ -120,12 +120,12 @@ void att_sim_options_help(FILE *out)
                  rows[i].argument != NULL ? rows[i].argument : "");
         fprintf(out, "  %-36s %s\n", left, rows[i].help);
     }
-    fprintf(
-        out,
-        "\nExit status: 0; 1 when a strategy failed, crashed, ended its process or hung in a "
-        "run;\n2 wrong usage; 3 a file that cannot be used; 4 one that cannot be written, or no "
-        "process;\n5 no memory; 6 a surface, strategy or program that is not there; 7 another "
-        "version;\n9 too many entries in a suite; 12 a strategy that does not fit attune.\n");
+    fprintf(out,
+            "\nExit status: 0; 1 when a strategy failed, crashed, ended its process or hung in a "
+            "run;\n2 wrong usage; 3 a file that cannot be used; 4 one that cannot be written, a "
+            "plot, or no "
+            "process;\n5 no memory; 6 a surface, strategy or program that is not there; 7 another "
+            "version;\n9 too many entries in a suite; 12 a strategy that does not fit attune.\n");
 }
 
 /* A number; "5%" is 0.05. */

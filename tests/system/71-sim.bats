@@ -232,6 +232,48 @@ END
         grep -q '</svg>' "plots/a40-nvlink-8-allgather-$file.svg"
     done
     run ! compgen -G 'plots/*.gp'
+    run ! compgen -G 'plots/*.log'
+}
+
+@test "plots of recordings: rows that are not evenly spaced, and cells that nobody measured" {
+    command -v gnuplot >/dev/null || skip 'gnuplot is not installed'
+    local n chunk
+    {
+        small | head -2
+        for n in 1 2 4 16; do
+            for chunk in 16384 32768 49152 1048576; do
+                [ $((n * chunk)) -gt 8000000 ] || [ $n -eq 2 ] && [ $chunk -eq 32768 ] && continue
+                echo "allreduce,4,1M,ring,simple,keep,$n,keep,$chunk,$((100 + 100 / n))"
+            done
+        done
+    } >gaps.csv
+    run --separate-stderr attune sim --surface h200-4-allreduce-16m --surface gaps.csv \
+        --strategy random --seeds 2 --budget 60 --plots plots --quiet
+    expect_status 0
+    [ -z "$stderr" ] || fail "it says: $stderr"
+    for file in h200-4-allreduce-16m gaps; do
+        grep -q '</svg>' "plots/$file-path-random.svg"
+        # Each cell once, and none without a number.
+        awk 'NF == 7 && !/^#/ { print $1, $2; if ($7 !~ /^[0-9.]+$/) print "no number" }' \
+            "plots/$file-path-random.dat" >cells
+        [ -s cells ] || fail "$file has no cells"
+        run ! grep -q 'no number' cells
+        [ -z "$(sort cells | uniq -d)" ] || fail "$file has cells twice"
+    done
+}
+
+@test "a plot that cannot be drawn costs one warning and the status, no numbers" {
+    small >small.csv
+    mkdir bin
+    printf '#!/bin/sh\necho noise >&2\nexit 1\n' >bin/gnuplot
+    chmod +x bin/gnuplot
+    cp small.csv other.csv
+    run --separate-stderr env PATH="$PWD/bin:$PATH" "$ATTUNE_BUILD/bin/attune" sim --surface small.csv \
+        --surface other.csv --strategy random:trials=3 --seeds 2 --plots plots --json rows.json --quiet
+    expect_status 4
+    expect_one_line 'warning: 2 of the plots could not be drawn: gnuplot failed on plots/small-convergence.gp: '
+    jq -e '.rows | map(.surface) == ["small", "other"]' rows.json
+    grep -q noise plots/small-convergence.log
 }
 
 @test "wrong usage is one line" {
