@@ -168,6 +168,7 @@ END
 .version = 2|the format's version is 2
 .surfaces = []|"surfaces" and "strategies" must be lists
 .surfaces[0].surface = ("x" * 200)|/surfaces/0: "surface" \(text\)
+.strategies += [.strategies[0]]|/strategies/[0-9]+: .* is there twice
 .strategies[1] = 3|/strategies/1: not a name
 .surfaces += [limit(600; repeat(.surfaces[0]))]|/surfaces: more than 512
 END
@@ -287,6 +288,9 @@ END
 |what is to be searched\? --surface NAME\|FILE, --suite or --paper
 --surface small.csv --seeds 0|--seeds: "0" is no whole number from 1
 --surface small.csv --noise loud|--noise: "loud" is no number
+--surface small.csv --noise 5|--noise: "5" is no number from 0 to 1
+--surface small.csv --noise 101%|--noise: "101%" is no number from 0 to 1
+--surface small.csv --strategy random --strategy default --strategy random|--strategy random is given twice
 --surface small.csv --strategy random --against default|--against default is none of the strategies that run
 --surface small.csv --load lunch|surface small has no load "lunch"
 --surface small.csv --bytes 7|surface small has no task of 7
