@@ -37,6 +37,10 @@ small() {
            (.comparisons | length == 4) and
            (.comparisons | all(.p >= 0 and .p <= 1 and .a == "random:trials=12"))' out/rows.json ||
         fail 'unexpected form'
+    # The comparison is in the units of the table above it.
+    expect_output 'gap_final +median [0-9.]+%, there [0-9.]+%; smaller in [0-9]+ runs, larger in [0-9]+; p '
+    expect_output 'calls_to_2 +median [0-9]+ calls, there [0-9]+ calls;'
+    expect_output 'regret +median [0-9.]+ calls, there [0-9.]+ calls;'
     [ "$(wc -l <out/rows.csv)" -eq 3 ]
     [ "$(head -1 out/rows.csv | tr ',' '\n' | wc -l)" -eq "$(tail -1 out/rows.csv | tr ',' '\n' | wc -l)" ]
 }
