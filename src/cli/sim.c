@@ -89,7 +89,17 @@ static int choose_of_suite(att_sim_options_t *o, const att_sim_suite_t *suite,
                : att_fail(error, ATT_ENOENT, "none of the suite's strategies was found");
 }
 
-static int simulate_with(att_sim_options_t *o, struct att_strategy_host *host, uint32_t *failed,
+/* What a report that is written ends with. */
+static int judge(const att_sim_report_t *report)
+{
+    if (report->plots_failed > 0)
+        att_log(ATT_LOG_WARN, "%u of the plots could not be drawn: %s", report->plots_failed,
+                report->plot_error.text);
+    return report->failed > 0 ? ATT_EFAIL : report->plots_failed > 0 ? ATT_ESYSTEM : 0;
+}
+
+/* *status: what to exit with when all has been done. */
+static int simulate_with(att_sim_options_t *o, struct att_strategy_host *host, int *status,
                          att_error_t *error)
 {
     att_sim_suite_t suite = {0};
@@ -111,24 +121,25 @@ static int simulate_with(att_sim_options_t *o, struct att_strategy_host *host, u
     if (rc == ATT_OK) {
         rc = o->mode == ATT_SIM_MODE_SUITE ? run_suite(o, &suite, host, &report, error)
                                            : run_surfaces(o, host, &report, error);
-        *failed = report.failed;
         if (rc == ATT_OK)
             rc = att_sim_report_close(&report, o->strategies[0], o->json, error);
         else
             att_sim_report_drop(&report);
+        if (rc == ATT_OK)
+            *status = judge(&report);
     }
     att_sim_suite_free(&suite);
     return rc;
 }
 
-static int simulate(att_sim_options_t *o, uint32_t *failed, att_error_t *error)
+static int simulate(att_sim_options_t *o, int *status, att_error_t *error)
 {
     struct att_strategy_host *host;
     int rc = att_strategy_host_create(o->plugin_path, ATT_HOST_INPROCESS, 0, &host, error);
     if (rc != ATT_OK)
         return rc;
     rc = o->mode == ATT_SIM_MODE_PAPER ? att_sim_paper(o, host, error)
-                                       : simulate_with(o, host, failed, error);
+                                       : simulate_with(o, host, status, error);
     att_strategy_host_destroy(host);
     return rc;
 }
@@ -140,12 +151,12 @@ int att_sim_main(int argc, char **argv)
     int rc = att_sim_options_parse(argc, argv, &options, &error);
     if (rc > 0)
         return 0;
-    uint32_t failed = 0;
+    int status = 0;
     if (rc == ATT_OK)
-        rc = simulate(&options, &failed, &error);
+        rc = simulate(&options, &status, &error);
     if (rc != ATT_OK) {
         att_log(ATT_LOG_ERROR, "%s", error.text);
         return -rc;
     }
-    return failed > 0 ? ATT_EFAIL : 0;
+    return status;
 }

@@ -86,6 +86,7 @@ static int set_scene(att_sim_scene_t *scene, const att_sim_entry_t *entry,
                 "setting that is fastest alone may slow the step (--objective step)");
     scene->last_load = run->conditions.spans[run->conditions.count - 1].load;
     name_scene(scene, entry);
+    scene->config.label = scene->label;
     if (!o->quiet && isatty(STDERR_FILENO)) {
         scene->config.progress = show_progress;
         scene->config.context = scene;
@@ -146,23 +147,36 @@ static int report_duels(const att_sim_scene_t *scene, att_sim_report_t *report, 
     return rc;
 }
 
+/* A picture that cannot be drawn is no reason to lose the numbers: it is told after them. */
+static void note_plot(att_sim_report_t *report, int rc, const att_error_t *why)
+{
+    if (rc != ATT_OK && report->plots_failed++ == 0)
+        report->plot_error = *why;
+}
+
 /* The first seed of each strategy once more, for the trace and the plots. */
-static int draw_entry(att_sim_scene_t *scene, FILE *trace, att_error_t *error)
+static int draw_entry(att_sim_scene_t *scene, att_sim_report_t *report, att_error_t *error)
 {
     const att_sim_options_t *o = scene->options;
+    FILE *trace = report->trace;
     att_sim_path_t path;
+    att_error_t why = {""};
     int rc = ATT_OK;
     if (o->plots != NULL)
-        rc = att_sim_plot_convergence(o->plots, scene->label, &scene->config, &scene->contest,
-                                      error);
+        note_plot(
+            report,
+            att_sim_plot_convergence(o->plots, scene->label, &scene->config, &scene->contest, &why),
+            &why);
     for (uint32_t i = 0; i < scene->config.strategy_count && (trace != NULL || o->plots != NULL);
          i++) {
         if (rc == ATT_OK)
             rc = att_sim_trace_run(&scene->config, &scene->contest, i, scene->label, trace, &path,
                                    error);
         if (rc == ATT_OK && o->plots != NULL)
-            rc = att_sim_plot_path(o->plots, scene->label, scene->task, scene->last_load,
-                                   scene->config.strategies[i], &path, error);
+            note_plot(report,
+                      att_sim_plot_path(o->plots, scene->label, scene->task, scene->last_load,
+                                        scene->config.strategies[i], &path, &why),
+                      &why);
     }
     return rc;
 }
@@ -179,7 +193,7 @@ int att_sim_entry_run(const att_sim_options_t *options, const att_sim_entry_t *e
     if (rc == ATT_OK)
         rc = report_duels(&scene, report, error);
     if (rc == ATT_OK)
-        rc = draw_entry(&scene, report->trace, error);
+        rc = draw_entry(&scene, report, error);
     att_sim_contest_free(&scene.contest);
     att_sim_task_destroy(scene.task);
     att_surface_close(scene.surface);

@@ -73,7 +73,8 @@ static const struct row {
     {"seed", OPTION_SEED, "N", "first seed (default 1)"},
     {NULL, 0, NULL, "The job"},
     {"noise", OPTION_NOISE, "X|surface",
-     "relative standard deviation of a sample, 0.05 or 5% (default), or the surface's own"},
+     "relative standard deviation of a sample, 0.05 or 5% (default; at most 1), or the surface's "
+     "own"},
     {"load", OPTION_LOAD, "WORD", "load beside the collective (default the surface's first)"},
     {"load-schedule", OPTION_LOAD_SCHEDULE, "0:WORD,CALL:WORD,...", "loads that come and go"},
     {"drift", OPTION_DRIFT, "X", "growth of all durations every 1,000 calls (default 0)"},
@@ -121,9 +122,15 @@ void att_sim_options_help(FILE *out)
         fprintf(out, "  %-36s %s\n", left, rows[i].help);
     }
     fprintf(out,
-            "\nExit status: 0; 1 when a strategy failed in a run; 2 wrong usage; 3 a file that "
-            "cannot be used.\n");
+            "\nExit status: 0; 1 when a strategy failed, crashed, ended its process or hung in a "
+            "run;\n2 wrong usage; 3 a file that cannot be used; 4 one that cannot be written, a "
+            "plot, or no "
+            "process;\n5 no memory; 6 a surface, strategy or program that is not there; 7 another "
+            "version;\n9 too many entries in a suite; 12 a strategy that does not fit attune.\n");
 }
+
+/* 5 meant as 5 % would be 500 %: nothing measured varies by more than itself. */
+#define NOISE_MOST 1
 
 /* A number; "5%" is 0.05. */
 static int number(const char *flag, const char *text, double least, double most, double *value,
@@ -206,7 +213,7 @@ static int take_job(att_sim_options_t *o, int code, const char *flag, const char
         if (strcmp(text, "surface") == 0)
             o->noise = -1;
         else
-            rc = number(flag, text, 0, 10, &o->noise, error);
+            rc = number(flag, text, 0, NOISE_MOST, &o->noise, error);
         return rc;
     case OPTION_LOAD:
         if (strpbrk(text, ":,") != NULL)
@@ -270,6 +277,9 @@ static int take(att_sim_options_t *o, int code, const char *flag, const char *te
     case OPTION_KNOBS:
         return word(flag, text, "stock", "six", &o->six_knobs, error);
     case OPTION_STRATEGY:
+        for (uint32_t i = 0; i < o->strategy_count; i++)
+            if (strcmp(o->strategies[i], text) == 0)
+                return att_fail(error, ATT_EUSAGE, "--strategy %.80s is given twice", text);
         return append(flag, text, o->strategies, &o->strategy_count, ATT_SIM_STRATEGIES, error);
     case OPTION_AGAINST:
         o->against = text;

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <spawn.h>
@@ -59,19 +60,29 @@ static void name_file(char path[PATH_MAX], const char *folder, const char *label
     snprintf(path, PATH_MAX, "%s/%s", folder, name);
 }
 
-static int run_gnuplot(const char *script, att_error_t *error)
+/* What gnuplot says goes to `log`: one plot of many is worth one line on the screen. */
+static int run_gnuplot(const char *script, const char *log, att_error_t *error)
 {
     char program[] = "gnuplot";
     char *arguments[] = {program, (char *)(uintptr_t)script, NULL};
+    posix_spawn_file_actions_t actions;
     pid_t pid;
     int status;
-    int rc = posix_spawnp(&pid, program, NULL, NULL, arguments, environ);
+    int rc = posix_spawn_file_actions_init(&actions);
+    if (rc != 0)
+        return att_fail(error, ATT_ESYSTEM, "cannot start gnuplot: %s", strerror(rc));
+    rc = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log,
+                                          O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (rc == 0)
+        rc = posix_spawnp(&pid, program, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
     if (rc != 0)
         return att_fail(error, ATT_ESYSTEM, "cannot start gnuplot: %s", strerror(rc));
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return att_fail(error, ATT_EFAIL, "gnuplot failed on %s", script);
+        return att_fail(error, ATT_EFAIL, "gnuplot failed on %.200s: %.200s has what it said",
+                        script, log);
     return ATT_OK;
 }
 
@@ -99,17 +110,20 @@ static int open_both(const char *base, FILE **data, FILE **script, att_error_t *
 
 static int draw(const char *base, FILE *data, FILE *script, att_error_t *error)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], log[PATH_MAX];
     snprintf(path, sizeof path, "%s.gp", base);
+    snprintf(log, sizeof log, "%s.log", base);
     bool bad = ferror(data) != 0;
     bad |= fclose(data) != 0;
     bad |= ferror(script) != 0;
     bad |= fclose(script) != 0;
     if (bad)
         return att_fail_errno(error, "%s: cannot write", base);
-    int rc = run_gnuplot(path, error);
-    if (rc == ATT_OK)
+    int rc = run_gnuplot(path, log, error);
+    if (rc == ATT_OK) {
         unlink(path);
+        unlink(log);
+    }
     return rc;
 }
 
@@ -192,23 +206,52 @@ static uint32_t chunk_at(const att_subspace_t *s, int i)
     return s->chunk_min + steps * step;
 }
 
+/* The chunks of the rows; a coarse grid has fewer than CHUNKS. */
+static int list_chunks(const att_subspace_t *s, uint32_t chunks[CHUNKS])
+{
+    int count = 0;
+    for (int i = 0; i < CHUNKS; i++) {
+        uint32_t chunk = chunk_at(s, i);
+        if (count == 0 || chunk > chunks[count - 1])
+            chunks[count++] = chunk;
+    }
+    return count;
+}
+
+/* log2 of the border between rows i - 1 and i; the outer rows are as high outwards as inwards. */
+static double border(const uint32_t chunks[CHUNKS], int count, int i)
+{
+    int low = i < 1 ? 0 : i >= count ? count - 2 : i - 1;
+    double middle = (log2(chunks[low]) + log2(chunks[low + 1])) / 2;
+    return i < 1        ? 2 * log2(chunks[0]) - middle
+           : i >= count ? 2 * log2(chunks[count - 1]) - middle
+                        : middle;
+}
+
+/* A rectangle for each cell that has a duration: the rows of a recording are not evenly spaced and
+ * not every cell of them was measured, which an image does not allow. */
 static void write_map(FILE *data, const struct att_sim_task *task, int load, att_setting_t x,
                       const att_subspace_t *s, double best_us)
 {
-    fprintf(data, "# channels, log2 of chunk in bytes, %% over the optimum\n");
-    uint32_t step = s->channels_step > 0 ? s->channels_step : 1;
-    for (int i = 0; i < CHUNKS; i++) {
+    uint32_t chunks[CHUNKS], step = s->channels_step > 0 ? s->channels_step : 1, cells = 0;
+    int rows = list_chunks(s, chunks);
+    fprintf(data, "# channels, log2 of chunk in bytes, borders of the cell (channels, log2 of "
+                  "chunk), %% over the optimum\n");
+    for (int i = 0; rows > 1 && i < rows; i++) {
         for (uint32_t n = s->channels_min; n <= s->channels_max; n += step) {
             x.channels = (uint16_t)n;
-            x.chunk_bytes = chunk_at(s, i);
+            x.chunk_bytes = chunks[i];
             double us = att_sim_task_us(task, x, load);
-            if (us > 0)
-                fprintf(data, "%u %.5f %.4f\n", n, log2(x.chunk_bytes), 100 * (us / best_us - 1));
-            else
-                fprintf(data, "%u %.5f nan\n", n, log2(x.chunk_bytes));
+            if (us <= 0 || !isfinite(us))
+                continue;
+            fprintf(data, "%u %.5f %g %g %.5f %.5f %.4f\n", n, log2(chunks[i]), n - step / 2.0,
+                    n + step / 2.0, border(chunks, rows, i), border(chunks, rows, i + 1),
+                    100 * (us / best_us - 1));
+            cells++;
         }
-        fputc('\n', data);
     }
+    if (cells == 0)
+        fprintf(data, "nan nan nan nan nan nan nan\n"); /* keeps the place of the data below */
 }
 
 /* Where a setting is drawn; false when it is of another subspace. A kept chunk is drawn below. */
@@ -260,7 +303,8 @@ int att_sim_plot_path(const char *folder, const char *label, struct att_sim_task
             "set palette defined (0 '#1a6e3c', 0.15 '#ffffbf', 1 '#8c2d04')\nset cbrange [0:100]\n"
             "set ytics ('1K' 10, '4K' 12, '16K' 14, '64K' 16, '256K' 18, '1M' 20, '4M' 22)\n"
             "set key outside below\n"
-            "plot '%s.dat' index 0 using 1:2:3 with image notitle, \\\n",
+            "plot '%s.dat' index 0 using 1:2:3:4:5:6:7 with boxxyerror fillstyle solid noborder "
+            "linecolor palette notitle, \\\n",
             label, pair, strategy, base);
     if (shown > 0)
         fprintf(script, "    '' index 1 using 1:2 with linespoints linecolor 'black' pointtype 7 "

@@ -257,13 +257,27 @@ void att_sim_report_duels_heading(const char *against)
     printf("  against %s, run by run with the same seed (Wilcoxon signed rank):\n", against);
 }
 
+/* In the table's units: gaps in %, the others in calls. */
+static const char *measure_text(const att_sim_duel_t *duel, double value, char *text, size_t size)
+{
+    if (!isfinite(value))
+        snprintf(text, size, "-");
+    else if (duel->measure == ATT_SIM_GAP_AT_STOP || duel->measure == ATT_SIM_GAP_FINAL)
+        snprintf(text, size, "%.2f%%", 100 * value);
+    else
+        snprintf(text, size, "%.*f calls", duel->measure == ATT_SIM_REGRET, value);
+    return text;
+}
+
 int att_sim_report_duel(att_sim_report_t *report, const char *surface, const att_sim_duel_t *duel,
                         att_error_t *error)
 {
     const att_wilcoxon_t *t = &duel->test;
-    printf("    %-34s %-20s median %.4g, there %.4g; smaller %u, larger %u; p %.2g\n", duel->a,
-           att_sim_measure_name(duel->measure), duel->median_a, duel->median_b, t->wins, t->losses,
-           t->p);
+    char a[32], b[32];
+    printf("    %-34s %-20s median %s, there %s; smaller in %u runs, larger in %u; p %.2g\n",
+           duel->a, att_sim_measure_name(duel->measure),
+           measure_text(duel, duel->median_a, a, sizeof a),
+           measure_text(duel, duel->median_b, b, sizeof b), t->wins, t->losses, t->p);
     json_t *json = json_pack(
         "{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:i,s:i,s:i,s:s,s:o}", "surface", surface, "measure",
         att_sim_measure_name(duel->measure), "a", duel->a, "b", duel->b, "median_a",

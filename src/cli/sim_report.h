@@ -21,6 +21,8 @@ typedef struct att_sim_report {
     json_t *rows, *comparisons;
     att_sim_verdict_t verdict; /* on the first strategy; printed when there are several surfaces */
     uint32_t failed;           /* rows in which a strategy failed */
+    uint32_t plots_failed;     /* each costs its picture only */
+    att_error_t plot_error;    /* of the first of them */
     FILE *csv, *trace;         /* NULL: not wanted */
 } att_sim_report_t;
 

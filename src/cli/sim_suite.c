@@ -137,6 +137,10 @@ static int check_document(const json_t *document, att_error_t *error)
     {
         if (!json_is_string(item) || i == ATT_SIM_STRATEGIES)
             return att_fail(error, ATT_EINPUT, "/strategies/%zu: not a name, or too many", i);
+        for (size_t k = 0; k < i; k++)
+            if (json_equal(item, json_array_get(strategies, k)))
+                return att_fail(error, ATT_EINPUT, "/strategies/%zu: %.80s is there twice", i,
+                                json_string_value(item));
     }
     for (i = 0; rc == ATT_OK && i < json_array_size(surfaces); i++)
         rc = check_surface(surfaces, i, error);

@@ -3,7 +3,9 @@
 #include "sim/crew.h"
 #include "sim/quantile.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +15,37 @@ typedef struct att_sim_heat {
     const char *const *strategies;
 } att_sim_heat_t;
 
+static const char *strategy_of(const att_sim_heat_t *heat, uint32_t number)
+{
+    return heat->strategies[number / heat->config->seeds];
+}
+
+static uint64_t seed_of(const att_sim_heat_t *heat, uint32_t number)
+{
+    return heat->config->first_seed + number % heat->config->seeds;
+}
+
+static void name_run(void *context, uint32_t number, char *text, size_t size)
+{
+    const att_sim_heat_t *heat = context;
+    snprintf(text, size, "%.128s, seed %" PRIu64 ": strategy %.128s", heat->config->label,
+             seed_of(heat, number), strategy_of(heat, number));
+}
+
 static int do_run(void *context, uint32_t number, void *result, att_error_t *error)
 {
     const att_sim_heat_t *heat = context;
     att_sim_run_config_t run = *heat->run;
-    run.strategy = heat->strategies[number / heat->config->seeds];
-    uint64_t seed = heat->config->first_seed + number % heat->config->seeds;
-    return att_sim_run(heat->config->task, &run, seed, heat->config->host, result, error);
+    att_error_t why = {""};
+    char name[320];
+    run.strategy = strategy_of(heat, number);
+    int rc = att_sim_run(heat->config->task, &run, seed_of(heat, number), heat->config->host,
+                         result, &why);
+    if (rc == ATT_OK)
+        return ATT_OK;
+    name_run(context, number, name, sizeof name);
+    return att_fail(error, rc == -ATT_EPLUGIN ? ATT_EFAIL : (att_status_t)-rc, "%s: %.180s", name,
+                    why.text);
 }
 
 static void show_progress(void *context, uint32_t done, uint32_t jobs)
@@ -37,7 +63,8 @@ static int run_all(const att_sim_contest_config_t *config, const att_sim_run_con
                        .limit_s = config->limit_s,
                        .work = do_run,
                        .context = &heat,
-                       .what = "a simulated run",
+                       .what = "simulated runs",
+                       .name = name_run,
                        .progress = config->progress != NULL ? show_progress : NULL};
     return att_crew_run(&crew, count * config->seeds, sizeof *outcomes, outcomes, error);
 }

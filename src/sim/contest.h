@@ -18,6 +18,7 @@
 
 typedef struct att_sim_contest_config {
     struct att_sim_task *task;
+    const char *label;              /* of the task, in messages */
     struct att_strategy_host *host; /* in process */
     uint32_t strategy_count;
     const char *strategies[ATT_SIM_STRATEGIES];
@@ -42,7 +43,9 @@ typedef struct att_sim_contest {
     att_sim_outcome_t *outcomes; /* strategy-major */
 } att_sim_contest_t;
 
-/* A strategy that fails in a run is told by the outcome's status; other errors end the contest. */
+/* A strategy that fails in a run is told by the outcome's status. One that cannot begin, crashes,
+ * ends its process or hangs ends the contest: -ATT_EFAIL, and the text names strategy, task and
+ * seed. Other errors end it, too. */
 int att_sim_contest_run(const att_sim_contest_config_t *config, att_sim_contest_t *contest,
                         att_error_t *error);
 void att_sim_contest_free(att_sim_contest_t *contest); /* NULL is fine */

@@ -63,17 +63,32 @@ static int start(const att_crew_t *crew, att_crew_board_t *board, uint32_t seat,
     _exit(0);
 }
 
-/* How a process ended; ATT_OK when well. */
+#define JOB_NAME 320
+
+static const char *name_job(const att_crew_t *crew, uint32_t job, char text[JOB_NAME])
+{
+    if (job == NO_JOB)
+        snprintf(text, JOB_NAME, "a process of %s", crew->what);
+    else if (crew->name != NULL)
+        crew->name(crew->context, job, text, JOB_NAME);
+    else
+        snprintf(text, JOB_NAME, "%s (number %u)", crew->what, job);
+    return text;
+}
+
+/* How a process ended; ATT_OK when well. A library in it may end it with any status, 0 too: what
+ * tells is the job that it was at. */
 static int ended(const att_crew_t *crew, const att_crew_board_t *board, uint32_t seat, int status,
                  att_error_t *error)
 {
     uint32_t job = board->seats[seat].job;
-    if (WIFSIGNALED(status) && job != NO_JOB)
-        return att_fail(error, ATT_EPLUGIN, "%s (number %u) crashed: signal %d, %s", crew->what,
-                        job, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0)
-        return att_fail(error, ATT_EPLUGIN, "%s ended its process (status 0x%x)", crew->what,
-                        status);
+    char name[JOB_NAME];
+    if (WIFSIGNALED(status))
+        return att_fail(error, ATT_EFAIL, "%s crashed: signal %d, %s", name_job(crew, job, name),
+                        WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (job != NO_JOB || WEXITSTATUS(status) != 0)
+        return att_fail(error, ATT_EFAIL, "%s ended its process (exit status %d)",
+                        name_job(crew, job, name), WEXITSTATUS(status));
     return ATT_OK;
 }
 
@@ -81,13 +96,14 @@ static int overdue(const att_crew_t *crew, const att_crew_board_t *board, const 
                    uint32_t workers, att_error_t *error)
 {
     uint64_t now_ns = att_clock_ns();
+    char name[JOB_NAME];
     for (uint32_t i = 0; crew->limit_s > 0 && i < workers; i++) {
         uint64_t since_ns = board->seats[i].since_ns;
         uint32_t job = board->seats[i].job;
         if (pids[i] > 0 && job != NO_JOB && now_ns > since_ns &&
             (double)(now_ns - since_ns) * 1e-9 > crew->limit_s)
-            return att_fail(error, ATT_EPLUGIN, "%s (number %u) takes longer than %g s", crew->what,
-                            job, crew->limit_s);
+            return att_fail(error, ATT_EFAIL, "%s takes longer than %g s",
+                            name_job(crew, job, name), crew->limit_s);
     }
     return ATT_OK;
 }
@@ -148,6 +164,9 @@ int att_crew_run(const att_crew_t *crew, uint32_t jobs, size_t size, void *resul
         if (error != NULL)
             *error = board->error;
     }
+    if (rc == ATT_OK && board->done != jobs)
+        rc = att_fail(error, ATT_EFAIL, "%s: only %u of %u were done", crew->what, board->done,
+                      jobs);
     if (rc == ATT_OK && jobs > 0)
         memcpy(results, shared, jobs * size);
     munmap(board, length);

@@ -22,13 +22,16 @@ typedef struct att_crew {
     double limit_s;   /* for one job; a job that takes longer ends the crew; <= 0: none */
     att_crew_fn work;
     void *context;
-    const char *what;                                              /* a job in messages: "a run" */
+    const char *what; /* a job in messages: "a run" */
+    /* What job `number` is in messages, instead of "<what> (number N)"; may be NULL. */
+    void (*name)(void *context, uint32_t number, char *text, size_t size);
     void (*progress)(void *context, uint32_t done, uint32_t jobs); /* may be NULL */
 } att_crew_t;
 
-/* results: `jobs` results of `size` bytes. -ATT_EPLUGIN when a process crashed or a job took too
- * long (the text names the job), -ATT_ESYSTEM when there are no processes or memory. Standard
- * output is flushed before. */
+/* results: `jobs` results of `size` bytes, set only when every job was done. -ATT_EFAIL when a
+ * process crashed or ended in a job, with whatever status, or a job took too long (the text names
+ * the job), -ATT_ESYSTEM when there are no processes or memory. Standard output is flushed before.
+ */
 int att_crew_run(const att_crew_t *crew, uint32_t jobs, size_t size, void *results,
                  att_error_t *error);
 

@@ -37,6 +37,10 @@ small() {
            (.comparisons | length == 4) and
            (.comparisons | all(.p >= 0 and .p <= 1 and .a == "random:trials=12"))' out/rows.json ||
         fail 'unexpected form'
+    # The comparison is in the units of the table above it.
+    expect_output 'gap_final +median [0-9.]+%, there [0-9.]+%; smaller in [0-9]+ runs, larger in [0-9]+; p '
+    expect_output 'calls_to_2 +median [0-9]+ calls, there [0-9]+ calls;'
+    expect_output 'regret +median [0-9.]+ calls, there [0-9.]+ calls;'
     [ "$(wc -l <out/rows.csv)" -eq 3 ]
     [ "$(head -1 out/rows.csv | tr ',' '\n' | wc -l)" -eq "$(tail -1 out/rows.csv | tr ',' '\n' | wc -l)" ]
 }
@@ -168,6 +172,7 @@ END
 .version = 2|the format's version is 2
 .surfaces = []|"surfaces" and "strategies" must be lists
 .surfaces[0].surface = ("x" * 200)|/surfaces/0: "surface" \(text\)
+.strategies += [.strategies[0]]|/strategies/[0-9]+: .* is there twice
 .strategies[1] = 3|/strategies/1: not a name
 .surfaces += [limit(600; repeat(.surfaces[0]))]|/surfaces: more than 512
 END
@@ -232,6 +237,48 @@ END
         grep -q '</svg>' "plots/a40-nvlink-8-allgather-$file.svg"
     done
     run ! compgen -G 'plots/*.gp'
+    run ! compgen -G 'plots/*.log'
+}
+
+@test "plots of recordings: rows that are not evenly spaced, and cells that nobody measured" {
+    command -v gnuplot >/dev/null || skip 'gnuplot is not installed'
+    local n chunk
+    {
+        small | head -2
+        for n in 1 2 4 16; do
+            for chunk in 16384 32768 49152 1048576; do
+                [ $((n * chunk)) -gt 8000000 ] || [ $n -eq 2 ] && [ $chunk -eq 32768 ] && continue
+                echo "allreduce,4,1M,ring,simple,keep,$n,keep,$chunk,$((100 + 100 / n))"
+            done
+        done
+    } >gaps.csv
+    run --separate-stderr attune sim --surface h200-4-allreduce-16m --surface gaps.csv \
+        --strategy random --seeds 2 --budget 60 --plots plots --quiet
+    expect_status 0
+    [ -z "$stderr" ] || fail "it says: $stderr"
+    for file in h200-4-allreduce-16m gaps; do
+        grep -q '</svg>' "plots/$file-path-random.svg"
+        # Each cell once, and none without a number.
+        awk 'NF == 7 && !/^#/ { print $1, $2; if ($7 !~ /^[0-9.]+$/) print "no number" }' \
+            "plots/$file-path-random.dat" >cells
+        [ -s cells ] || fail "$file has no cells"
+        run ! grep -q 'no number' cells
+        [ -z "$(sort cells | uniq -d)" ] || fail "$file has cells twice"
+    done
+}
+
+@test "a plot that cannot be drawn costs one warning and the status, no numbers" {
+    small >small.csv
+    mkdir bin
+    printf '#!/bin/sh\necho noise >&2\nexit 1\n' >bin/gnuplot
+    chmod +x bin/gnuplot
+    cp small.csv other.csv
+    run --separate-stderr env PATH="$PWD/bin:$PATH" "$ATTUNE_BUILD/bin/attune" sim --surface small.csv \
+        --surface other.csv --strategy random:trials=3 --seeds 2 --plots plots --json rows.json --quiet
+    expect_status 4
+    expect_one_line 'warning: 2 of the plots could not be drawn: gnuplot failed on plots/small-convergence.gp: '
+    jq -e '.rows | map(.surface) == ["small", "other"]' rows.json
+    grep -q noise plots/small-convergence.log
 }
 
 @test "wrong usage is one line" {
@@ -245,6 +292,9 @@ END
 |what is to be searched\? --surface NAME\|FILE, --suite or --paper
 --surface small.csv --seeds 0|--seeds: "0" is no whole number from 1
 --surface small.csv --noise loud|--noise: "loud" is no number
+--surface small.csv --noise 5|--noise: "5" is no number from 0 to 1
+--surface small.csv --noise 101%|--noise: "101%" is no number from 0 to 1
+--surface small.csv --strategy random --strategy default --strategy random|--strategy random is given twice
 --surface small.csv --strategy random --against default|--against default is none of the strategies that run
 --surface small.csv --load lunch|surface small has no load "lunch"
 --surface small.csv --bytes 7|surface small has no task of 7
@@ -298,17 +348,32 @@ CASES
         skip 'the plugins that are bad on purpose are not built'
     small >small.csv
     run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
-        --strategy odd:how=crash --seeds 3
-    expect_status 12
-    expect_one_line 'a simulated run \(number [0-9]+\) crashed: signal 6'
+        --strategy odd:how=crash --seed 7 --seeds 1
+    expect_status 1
+    expect_one_line 'small, seed 7: strategy odd:how=crash crashed: signal 6'
     run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
         --strategy odd:how=error --seeds 3
     expect_status 1
     expect_output 'failed in 3 runs: .*failed in ask'
     run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
         --strategy odd:how=hang --seeds 3 --limit 0.5
-    expect_status 12
-    expect_one_line 'takes longer than 0.5 s'
+    expect_status 1
+    expect_one_line 'small, seed [123]: strategy odd:how=hang takes longer than 0.5 s'
+}
+
+@test "a strategy that ends its process well is no result, and other strategies get none made up" {
+    [ -e "$ATTUNE_BUILD/tests/plugins/libattune-strategy-odd.so" ] ||
+        skip 'the plugins that are bad on purpose are not built'
+    small >small.csv
+    local place
+    for place in create ask tell; do
+        run --separate-stderr attune sim --surface small.csv --plugin-path "$ATTUNE_BUILD/tests/plugins" \
+            --strategy odd:how=leave,place=$place --strategy random --seeds 2 --workers 1 --json rows.json
+        expect_status 1
+        expect_one_line "small, seed 1: strategy odd:how=leave,place=$place ended its process \(exit status 0\)"
+        [ -z "$output" ] || fail "rows were printed: $output"
+        [ ! -e rows.json ] || fail "rows were written: $(cat rows.json)"
+    done
 }
 
 @test "--help and the man page list the same options" {

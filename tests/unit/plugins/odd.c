@@ -11,8 +11,8 @@
 enum { HOW, PLACE, REAL, FLAG, WORD, COUNT };
 
 static const att_parameter_t parameters[COUNT] = {
-    {"how", ATT_PARAMETER_CHOICE, 0, "good", "good|crash|hang|exit|error|outside|many|malformed",
-     "what it does"},
+    {"how", ATT_PARAMETER_CHOICE, 0, "good",
+     "good|crash|hang|exit|leave|error|outside|many|malformed", "what it does"},
     {"place", ATT_PARAMETER_CHOICE, 0, "ask", "create|check|ask|tell|best|destroy",
      "where it does it"},
     {"real", ATT_PARAMETER_REAL, 0, "0.5", NULL, "a number"},
@@ -35,6 +35,8 @@ static int misbehave(const char *how)
             pause();
     if (strcmp(how, "exit") == 0)
         _exit(3);
+    if (strcmp(how, "leave") == 0)
+        _exit(0);
     return strcmp(how, "error") == 0 ? ATT_STRATEGY_EINVALID : ATT_STRATEGY_OK;
 }
 

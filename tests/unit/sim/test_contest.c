@@ -20,6 +20,7 @@ static struct att_sim_task *task;
 static att_sim_contest_config_t config_of(uint32_t workers, uint32_t seeds)
 {
     att_sim_contest_config_t config = {.task = task,
+                                       .label = "the surface",
                                        .host = host,
                                        .strategy_count = 2,
                                        .strategies = {ATT_SIM_REFERENCE, "random:trials=20"},

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +50,8 @@ static int odd_job(void *context, uint32_t number, void *result, att_error_t *er
             pause();
     if (strcmp(what, "exit") == 0)
         _exit(3);
+    if (strcmp(what, "leave") == 0)
+        _exit(0);
     return att_fail(error, ATT_EINPUT, "job %u does not like its input", number);
 }
 
@@ -58,9 +61,10 @@ static void what_goes_wrong_is_named(void **state)
     static const struct {
         const char *what, *says;
         int status;
-    } cases[] = {{"crash", "a run (number 17) crashed: signal 6", ATT_EPLUGIN},
-                 {"hang", "a run (number 17) takes longer than 0.3 s", ATT_EPLUGIN},
-                 {"exit", "a run ended its process", ATT_EPLUGIN},
+    } cases[] = {{"crash", "a run (number 17) crashed: signal 6", ATT_EFAIL},
+                 {"hang", "a run (number 17) takes longer than 0.3 s", ATT_EFAIL},
+                 {"exit", "a run (number 17) ended its process (exit status 3)", ATT_EFAIL},
+                 {"leave", "a run (number 17) ended its process (exit status 0)", ATT_EFAIL},
                  {"fail", "job 17 does not like its input", ATT_EINPUT}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char results[JOBS];
@@ -76,9 +80,33 @@ static void what_goes_wrong_is_named(void **state)
     }
 }
 
+static void name_odd_job(void *context, uint32_t number, char *text, size_t size)
+{
+    (void)context;
+    snprintf(text, size, "job <%u>", number);
+}
+
+static void a_job_is_named_as_its_owner_wants(void **state)
+{
+    (void)state;
+    char results[JOBS];
+    memset(results, 7, sizeof results);
+    att_error_t error = {""};
+    att_crew_t crew = {.workers = 1,
+                       .work = odd_job,
+                       .context = (char[]){"leave"},
+                       .what = "a run",
+                       .name = name_odd_job};
+    assert_int_equal(att_crew_run(&crew, JOBS, 1, results, &error), -ATT_EFAIL);
+    assert_string_equal(error.text, "job <17> ended its process (exit status 0)");
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(results[i], 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_do_not_depend_on_the_workers),
-                                       cmocka_unit_test(what_goes_wrong_is_named)};
+                                       cmocka_unit_test(what_goes_wrong_is_named),
+                                       cmocka_unit_test(a_job_is_named_as_its_owner_wants)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
