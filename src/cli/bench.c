@@ -193,12 +193,32 @@ static int run_parent(const att_bench_options_t *options, int argc, char **argv)
     return code;
 }
 
+/* A launcher has started several of them: nccl-tests would be one job. */
+static void tell_launched(void)
+{
+    static const char *const launchers[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                               {"PMI_SIZE", "PMI_RANK"},
+                                               {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const char *size = getenv(launchers[i][0]), *rank = getenv(launchers[i][1]);
+        if (size == NULL || rank == NULL || atoi(size) < 2)
+            continue;
+        if (atoi(rank) == 0)
+            att_log(ATT_LOG_WARN,
+                    "%s=%.16s: attune bench does not join the ranks of a launcher, these are %.16s "
+                    "benchmarks at once; --procs N starts N processes of one",
+                    launchers[i][0], size, size);
+        return;
+    }
+}
+
 int att_bench_run(const att_bench_options_t *options, int argc, char **argv)
 {
     int process, world, setting;
-    return att_bench_process_self(&process, &world, &setting)
-               ? run_child(options, argc, argv, process, world, setting)
-               : run_parent(options, argc, argv);
+    if (att_bench_process_self(&process, &world, &setting))
+        return run_child(options, argc, argv, process, world, setting);
+    tell_launched();
+    return run_parent(options, argc, argv);
 }
 
 int att_bench_main(int argc, char **argv)

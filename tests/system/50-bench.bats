@@ -14,6 +14,20 @@ rows() { grep -cvE '^#|^$' <<<"$output"; }
 # Field N of the first table row.
 field() { awk -v n="$1" '!/^#/ && NF > 8 { print $n; exit }' <<<"$output"; }
 
+@test "started several times by a launcher: said once, as they are no job of several ranks" {
+    local rank
+    for rank in 0 1; do
+        OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=$rank run --separate-stderr \
+            env LD_LIBRARY_PATH="$ATTUNE_BUILD/fabric" attune bench allreduce -b 8 -e 8 -t 2 -n 2
+        expect_status 0
+        if [ $rank = 0 ]; then
+            expect_one_line 'OMPI_COMM_WORLD_SIZE=2: attune bench does not join the ranks of a launcher'
+        else
+            [ -z "$stderr" ] || fail "$stderr"
+        fi
+    done
+}
+
 @test "-J where nothing can be written is refused before anything is measured" {
     run --separate-stderr timeout 60 attune bench -b 4K -e 4K -t 2 -n 3 -J nowhere/x.json
     expect_status 4
