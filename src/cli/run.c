@@ -168,12 +168,21 @@ static void suspect(const run_t *run, const att_tasks_t *tasks)
                 searching, searching == 1 ? " was" : "s were", run->config.run_dir);
 }
 
+/* Something that another run may begin with. */
+static bool has_result(const att_tasks_t *tasks)
+{
+    for (size_t i = 0; i < tasks->count; i++)
+        if (strcmp(tasks->rows[i].phase, "settled") == 0)
+            return true;
+    return false;
+}
+
 static void print_summary(const run_t *run, const att_summary_t *summary, FILE *out)
 {
     char path[ATT_ONE_LINE];
     att_summary_print(summary, out);
     fprintf(out, "# run folder: %s", att_one_line(run->folder.path, path, sizeof path));
-    if (summary->tasks->count > 0) {
+    if (has_result(summary->tasks)) {
         fputs(" (tuner.csv is for stock NCCL; again without a search:\n#   attune run --apply ",
               out);
         att_shell_word(out, run->config.run_dir);

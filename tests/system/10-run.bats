@@ -368,7 +368,7 @@ attune_lines() {
 @test "a run folder with control characters in its name: a line stays a line, the command can be pasted" {
     needs_parts
     local folder=$'run\nyz\tzx\e' line
-    calls=30 model_run "$folder" --trace on
+    calls=1000 model_run "$folder" --trace on --strategy random:trials=2 --max-cost 0
     expect_status 0
     reject_output '^(yz|zx)'
     expect_output '^# run\\nyz\\tzx\\x1b: 8 ranks'

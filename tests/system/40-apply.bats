@@ -60,6 +60,7 @@ refused() {
     needs_parts
     calls=100 model_run first
     jq -e '.tasks[0].phase != "settled"' first/tasks.json || skip 'the search had ended'
+    reject_output 'again without a search'
     calls=100 model_run second --apply first
     expect_status 0
     expect_output 'no search of 1 of its 1 tasks had ended'
