@@ -194,7 +194,7 @@ int att_plugin_check_run(const att_plugin_check_t *check, att_error_t *error)
     if (rc != ATT_OK)
         return rc;
     att_error_t why;
-    if (att_plugin_load(check->file, &strategy, &why) != ATT_OK) {
+    if (att_plugin_load_probed(check->file, check->deadline_s, &strategy, &why) != ATT_OK) {
         say(&b, false, "loads", "%s", why.text);
     } else {
         snprintf(b.spec, sizeof b.spec, "%s%s%s", strategy->name, check->options[0] ? ":" : "",

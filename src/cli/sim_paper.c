@@ -133,7 +133,7 @@ static int add_row(att_paper_t *paper, uint32_t number, const att_sim_suite_t *s
 /* ---- simulating one task ---- */
 
 /* Median speedup over NCCL's choice, under `load`, of where a strategy ends. */
-static int search(const att_paper_t *paper, struct att_sim_task *task,
+static int search(const att_paper_t *paper, const char *surface, struct att_sim_task *task,
                   const att_sim_run_config_t *run, int load, double native_us, double *speedup,
                   att_error_t *error)
 {
@@ -144,7 +144,8 @@ static int search(const att_paper_t *paper, struct att_sim_task *task,
         if (rc != ATT_OK)
             return rc;
         if (o.status != ATT_OK)
-            return att_fail(error, ATT_EPLUGIN, "%s failed: %s", run->strategy, o.why);
+            return att_fail(error, ATT_EFAIL, "%.128s, seed %u: strategy %s failed: %.200s",
+                            surface, (unsigned)seed, run->strategy, o.why);
         speedups[seed - 1] = native_us / att_sim_task_collective_us(task, o.setting, load);
     }
     *speedup = att_quantile(speedups, SEEDS, 0.5);
@@ -169,13 +170,13 @@ static int simulate_searches(const att_paper_t *paper, const att_paper_point_t *
                                 .max_slowdown = o->max_slowdown};
     int rc = att_sim_conditions_parse(surface, p->load, &run.conditions, error);
     if (rc == ATT_OK)
-        rc = search(paper, task, &run, load, result->native_us, &result->search, error);
+        rc = search(paper, p->surface, task, &run, load, result->native_us, &result->search, error);
     /* Trained before the job, on the idle machine. */
     run.strategy = AFNFA;
     if (rc == ATT_OK && paper->has_afnfa)
         rc = att_sim_conditions_parse(surface, info->loads[0], &run.conditions, error);
     if (rc == ATT_OK && paper->has_afnfa)
-        rc = search(paper, task, &run, load, result->native_us, &result->afnfa, error);
+        rc = search(paper, p->surface, task, &run, load, result->native_us, &result->afnfa, error);
     return rc;
 }
 
@@ -217,6 +218,15 @@ static int simulate(void *context, uint32_t number, void *out, att_error_t *erro
     att_sim_task_destroy(six);
     att_surface_close(surface);
     return rc;
+}
+
+/* A job is all searches of a point, and what ends it does not say in which of them it was. */
+static void name_point(void *context, uint32_t number, char *text, size_t size)
+{
+    const att_paper_t *paper = context;
+    const att_paper_point_t *p = &paper->points[number];
+    snprintf(text, size, "%.128s under load %.32s, seeds 1 to %d: strategy " SEARCH "%s",
+             p->surface, p->load, SEEDS, paper->has_afnfa ? " or " AFNFA : "");
 }
 
 /* ---- the table ---- */
@@ -391,7 +401,8 @@ int att_sim_paper(const att_sim_options_t *options, struct att_strategy_host *ho
                        .limit_s = options->limit_s,
                        .work = simulate,
                        .context = paper,
-                       .what = "a simulated row of the paper"};
+                       .what = "simulated rows of the paper",
+                       .name = name_point};
     if (rc == ATT_OK)
         rc = att_crew_run(&crew, paper->count, sizeof paper->results[0], paper->results, error);
     if (rc == ATT_OK)

@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "search/options.h"
+#include "search/probe.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -164,6 +165,21 @@ int att_plugin_load(const char *file, const att_strategy_t **strategy, att_error
     return rc;
 }
 
+static void try_file(void *file)
+{
+    const att_strategy_t *strategy;
+    (void)att_plugin_load(file, &strategy, NULL);
+}
+
+int att_plugin_load_probed(const char *file, double deadline_s, const att_strategy_t **strategy,
+                           att_error_t *error)
+{
+    char what[320];
+    snprintf(what, sizeof what, "%.270s: when loaded it", file);
+    int rc = att_probe(try_file, (void *)(uintptr_t)file, deadline_s, what, error);
+    return rc == ATT_OK ? att_plugin_load(file, strategy, error) : rc;
+}
+
 /* Sorted file names of the strategies in one folder. Returns how many, 0 when unreadable. */
 static int is_strategy(const struct dirent *entry)
 {
@@ -192,7 +208,8 @@ static int list_one(att_listing_t *list, const char *folder, const char *base)
     if (hidden) {
         (void)att_fail(&why, ATT_EPLUGIN, "%s: hidden by an earlier file of the same name", file);
         entry.refusal = why.text;
-    } else if (att_plugin_load(file, &entry.strategy, &why) != ATT_OK) {
+    } else if (att_plugin_load_probed(file, ATT_PROBE_DEADLINE_S, &entry.strategy, &why) !=
+               ATT_OK) {
         entry.strategy = NULL;
         entry.refusal = why.text;
     }

@@ -25,13 +25,18 @@ char *att_plugin_path(const char *path);
  * file. */
 int att_plugin_load(const char *file, const att_strategy_t **strategy, att_error_t *error);
 
+/* The same after a trial in another process (search/probe.h), so that a constructor that crashes,
+ * hangs or exits is -ATT_EPLUGIN with the file. For tools without threads. */
+int att_plugin_load_probed(const char *file, double deadline_s, const att_strategy_t **strategy,
+                           att_error_t *error);
+
 /* Load the first libattune-strategy-<name>.so on `path` (from att_plugin_path). When there is none
  * the text names the folders and the strategies that are there. */
 int att_plugin_find(const char *path, const char *name, const att_strategy_t **strategy,
                     att_error_t *error);
 
-/* Call `each` for every strategy file on `path`, folder by folder, in alphabetical order; a file
- * hidden by an earlier one of the same name is listed as refused. */
+/* Load, after a trial, and call `each` for every strategy file on `path`, folder by folder, in
+ * alphabetical order; a file hidden by an earlier one of the same name is listed as refused. */
 int att_plugin_each(const char *path, att_plugin_fn each, void *context, att_error_t *error);
 
 #endif

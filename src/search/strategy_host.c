@@ -4,6 +4,7 @@
 #include "search/child.h"
 #include "search/instance.h"
 #include "search/plugin.h"
+#include "search/probe.h"
 #include "search/wire.h"
 #include "search/worker.h"
 
@@ -211,10 +212,31 @@ static int answer_status(const att_worker_answer_t *head, att_wire_reader_t *bod
     return att_fail(error, (att_status_t)-head->status, "%.*s", (int)length, text);
 }
 
+typedef struct att_question {
+    const char *path, *spec;
+} att_question_t;
+
+static void try_check(void *context)
+{
+    const att_question_t *question = context;
+    (void)att_instance_check(question->path, question->spec, NULL);
+}
+
+/* Elsewhere first: the strategy may crash, hang or exit when it is loaded or asked. */
+static int check_here(const struct att_strategy_host *host, const char *spec, att_error_t *error)
+{
+    att_question_t question = {host->path, spec};
+    char what[320];
+    snprintf(what, sizeof what, "strategy %.200s: when loaded and asked about its options it",
+             spec);
+    int rc = att_probe(try_check, &question, ATT_PROBE_DEADLINE_S, what, error);
+    return rc == ATT_OK ? att_instance_check(host->path, spec, error) : rc;
+}
+
 int att_strategy_host_check(struct att_strategy_host *host, const char *spec, att_error_t *error)
 {
     if (host->child == NULL)
-        return att_instance_check(host->path, spec, error);
+        return check_here(host, spec, error);
     static const att_space_t no_space = {.abi = ATT_STRATEGY_ABI, .size = sizeof no_space};
     att_link_t link = {0};
     int rc = link_open(host, &link, error);
@@ -223,12 +245,15 @@ int att_strategy_host_check(struct att_strategy_host *host, const char *spec, at
     link_begin(&link, ATT_WORKER_CHECK, host->path, spec, &no_space, 0);
     att_worker_answer_t head;
     att_wire_reader_t body;
-    while ((rc = link_answer(&link, &head, &body, error)) == 0) {
+    att_error_t why = {""};
+    while ((rc = link_answer(&link, &head, &body, &why)) == 0) {
         struct pollfd wait = {.fd = att_wire_fd(link.wire), .events = POLLIN};
         (void)poll(&wait, 1, 20);
     }
     if (rc > 0)
         rc = answer_status(&head, &body, error);
+    else
+        rc = att_fail(error, (att_status_t)-rc, "%.200s: %.200s", spec, why.text);
     link_close(&link);
     return rc;
 }

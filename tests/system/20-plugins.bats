@@ -246,3 +246,37 @@ strategy.so' ] || fail 'expected the folder and the library'
     [ "$(sort <<<"$output")" = "$(printf '%s\n' --help $(attune plugins check --help | sed -n '/plugins check/p' |
         grep -Eo -- '--[a-z]+') | sort)" ] || fail "$output"
 }
+
+@test "a file that crashes, exits or hangs while it is loaded is one line, and the command goes on" {
+    needs_strategies
+    needs_bad_plugins
+    local folder=$ATTUNE_BUILD/tests/plugins-constructor how says
+    local file=$folder/libattune-strategy-constructor.so
+    while IFS='|' read -r how says; do
+        export ATT_TEST_CONSTRUCTOR=$how
+        if [ "$how" != hang ]; then
+            run --separate-stderr attune run --plugin-path "$folder" --strategy constructor -- true
+            expect_status 125
+            expect_one_line 'constructor: the strategy (crashed|ended its process)'
+            # The list would wait 10 s for one that hangs.
+            run --separate-stderr attune plugins --plugin-path "$folder"
+            expect_status 0
+            expect_output "^refused: .*libattune-strategy-constructor.so: when loaded it $says"
+            expect_output '^random [0-9.]+: '
+            run --separate-stderr attune sim --plugin-path "$folder" --strategy constructor --seeds 1 \
+                --surface a40-nvlink-8-allgather
+            expect_status 12
+            expect_one_line "strategy constructor: when loaded and asked about its options it $says"
+        fi
+        run --separate-stderr attune plugins check "$file" --deadline 1
+        expect_status 1
+        expect_output "^FAIL loads .*when loaded it $says"
+    done <<'CASES'
+crash|crashed \(signal 6
+leave|ended its process \(exit status 0\)
+hang|took longer than 1 s
+CASES
+    unset ATT_TEST_CONSTRUCTOR
+    run attune plugins --plugin-path "$folder"
+    expect_output '^constructor 1: test'
+}

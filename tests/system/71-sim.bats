@@ -376,6 +376,27 @@ CASES
     done
 }
 
+@test "the paper's rows: a strategy that ends its process is named with its surface" {
+    command -v cc >/dev/null || skip 'no C compiler'
+    cat >leaver.c <<'END'
+#include "body.h"
+static int leave(void *state, att_setting_t *settings, uint32_t max, uint32_t *count)
+{
+    (void)state, (void)settings, (void)max, (void)count;
+    exit(0);
+}
+static const att_parameter_t parameters[] = {
+    {"variant", ATT_PARAMETER_STRING, 0, "", NULL, "any"}};
+ATT_STRATEGY_EXPORT const att_strategy_t attune_strategy = {
+    BODY("coordinate_descent"), .ask = leave, .parameters = parameters, .parameter_count = 1};
+END
+    cc -w -shared -fPIC -I "$ATTUNE_ROOT/include" -I "$ATTUNE_ROOT/tests/unit/plugins" leaver.c \
+        -o libattune-strategy-coordinate_descent.so
+    run --separate-stderr attune sim --paper --plugin-path . --workers 1 --quiet
+    expect_status 1
+    expect_one_line 'under load .*, seeds 1 to 5: strategy coordinate_descent:variant=code.* ended its process \(exit status 0\)'
+}
+
 @test "--help and the man page list the same options" {
     run attune sim --help
     expect_status 0
