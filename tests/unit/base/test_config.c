@@ -150,8 +150,9 @@ static const struct {
     {"log", "war", 0, 0},
     {"log", "warn|info", 0, 0},
     {"log", "", 0, 0},
-    {"load", "heavy", 0, 1},
-    {"load", "huge", 0, 0},
+    {"objective", "step", 0, 1},
+    {"objective", "steps", 0, 0},
+    {"load", "windy", 0, 1}, /* any word: the surface has its own */
 };
 
 static const att_option_row_t *row_of(const char *flag)
