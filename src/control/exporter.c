@@ -136,7 +136,7 @@ static att_metrics_task_t task_of(const att_task_report_t *t)
         .settled = t->status.phase == ATT_PHASE_SETTLED,
         .kept_default = t->status.kept_default,
         .default_s = t->status.baseline_us * 1e-6,
-        .tuned_s = (t->status.kept_default ? t->status.baseline_us : t->status.tuned_us) * 1e-6,
+        .tuned_s = att_task_tuned_us(t) * 1e-6,
         .now_s = t->now_us * 1e-6,
         .setting = t->tuned,
         .late = t->late_rank != ATT_NONE,

@@ -171,7 +171,7 @@ static json_t *task_json(const att_task_report_t *t)
     group_text(t->hash, group);
     bool searched = t->state == ATT_TASK_TUNING || t->status.phase >= ATT_PHASE_SETTLED;
     const char *phase = searched ? att_phase_name(t->status.phase) : att_task_state_name(t->state);
-    double tuned_us = t->status.kept_default ? t->status.baseline_us : t->status.tuned_us;
+    double tuned_us = att_task_tuned_us(t);
     json_t *object = json_pack(
         "{s:s,s:I,s:I,s:s,s:I,s:I,s:s,s:b,s:s,s:b}", "group", group, "ranks", (json_int_t)t->ranks,
         "nodes", (json_int_t)t->nodes, "collective", att_collective_name((int)t->collective),

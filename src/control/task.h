@@ -106,7 +106,10 @@ typedef struct att_task_report {
     bool pinned;
     bool step_objective;
     bool disagrees; /* att_task_disagrees */
+    bool observed;  /* timed and not tuned: all calls are NCCL's choice, which nothing is beside */
 } att_task_report_t;
+/* Median of the tuned setting, of NCCL's choice while that is kept; 0: there is none. */
+double att_task_tuned_us(const att_task_report_t *report);
 /* It has settled on a winner that is faster in one measure and slower in the other. */
 bool att_task_disagrees(const att_optimizer_status_t *status);
 void att_task_report(const struct att_task *task, att_task_report_t *report);

@@ -15,6 +15,13 @@ bool att_task_disagrees(const att_optimizer_status_t *status)
            (collective > 0) != (step > 0);
 }
 
+double att_task_tuned_us(const att_task_report_t *report)
+{
+    if (report->observed)
+        return 0;
+    return report->status.kept_default ? report->status.baseline_us : report->status.tuned_us;
+}
+
 void att_task_report(const struct att_task *t, att_task_report_t *report)
 {
     memset(report, 0, sizeof *report);
@@ -47,7 +54,8 @@ void att_task_report(const struct att_task *t, att_task_report_t *report)
     report->pinned = t->pinned;
     report->step_objective = t->source.step;
     if (t->optimizer == NULL) {
-        if (t->shared->config->observe) { /* all calls are NCCL's choice */
+        report->observed = t->shared->config->observe;
+        if (report->observed) {
             report->status.baseline_us = report->now_us;
             report->status.baseline_samples = (uint32_t)t->recent.samples;
         }

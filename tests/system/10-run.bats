@@ -286,7 +286,7 @@ EOF
     run timeout 60 attune run --observe --fabric real --run-dir out -- \
         attune bench allreduce -b 1M -e 1M -t 2 -n 500
     expect_status 0
-    jq -e '.runs[0].tasks[0] | .default_gbs > 0 and .speedup == 1 and .trials == 0' \
+    jq -e '.runs[0].tasks[0] | .default_gbs > 0 and .tuned_gbs == null and .speedup == null' \
         out/summary.json || fail "$(cat out/summary.txt)"
     reject_output 'not seen'
 }
