@@ -26,6 +26,7 @@
 # ATTUNE_BUILD     build folder, made when attune is not in it (build/gpu)
 # DEVICES          shared (default): all ranks on GPU 0, under MPS; own: one GPU a rank
 # KINDS            none idle tuned (default); observe counts and times all calls
+# MODEL            more options of the examples, such as "--layers 2 --width 1024"
 # CASES            of "together" and "sweep" (ddp25 ddp4 fsdp)
 # LAUNCHES         of each kind (10); RANKS (4, or with own all GPUs)
 # STEPS            of a case (300); TUNED_STEPS where it is tuned (STEPS): a search takes its time
@@ -82,7 +83,7 @@ free_port() {
 
 # example CASE STEPS: the script and its options.
 example() {
-    local more="--steps $2"
+    local more="--steps $2 ${MODEL:-}"
     [ "$devices" = own ] || more+=' --device 0'
     case $1 in
     ddp25 | sockets | equal) echo "ddp --bucket-mb 25 $more" ;;
