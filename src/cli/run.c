@@ -59,8 +59,9 @@ static void print_help(void)
     printf(
         "\nExit status: the command's own; 128+n when signal n ended it; 125 when attune failed\n"
         "before starting it; 126 when it cannot be run; 127 when it is not found. Where the\n"
-        "sidecar does not start for other reasons than a wrong option (a folder that is not\n"
-        "there, a port that is taken), the command runs without attune.\n");
+        "sidecar cannot start on this machine, a command that uses a GPU's NCCL runs without\n"
+        "attune; where an option asks for what cannot be had (a port that is taken), nothing "
+        "runs.\n");
 }
 
 static void write_manifest(run_t *run)
