@@ -89,7 +89,8 @@ static const char *meant(const char *name, char *best, size_t size)
     return best;
 }
 
-size_t att_variables_unknown(const char *const *environment, att_variable_fn each, void *context)
+size_t att_variables_unknown(const char *const *environment, att_unknown_variable_fn each,
+                             void *context)
 {
     size_t count = 0;
     for (; *environment != NULL; environment++) {

@@ -9,9 +9,42 @@
 #include "search/knobs.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* *made: it was not there. */
+static int make_folder(const char *path, bool *made, att_error_t *error)
+{
+    struct stat status;
+    *made = mkdir(path, 0777) == 0;
+    if (*made || (errno == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
+        return ATT_OK;
+    return att_fail_errno(error, "--out %s cannot be made", path);
+}
+
+static int record(att_record_options_t *options, att_bench_options_t *bench, int argc, char **argv,
+                  att_error_t *error)
+{
+    bool made;
+    int rc = make_folder(options->out, &made, error);
+    if (rc != ATT_OK)
+        return rc;
+    if (options->from_sweep != NULL) {
+        rc = att_bench_convert(options, error);
+    } else {
+        bench->record = options;
+        if (options->thread_count > 0)
+            att_bench_variants_allow();
+        rc = -att_bench_run(bench, argc, argv);
+        error->text[0] = '\0'; /* said where it was found */
+    }
+    if (rc != ATT_OK && made)
+        (void)rmdir(options->out); /* when nothing is in it */
+    return rc;
+}
 
 int att_record_main(int argc, char **argv)
 {
@@ -34,16 +67,8 @@ int att_record_main(int argc, char **argv)
         error.text[0] = '\0';
     } else if (att_knobs_get(&error) == NULL) {
         rc = -ATT_ENOENT;
-    } else if (mkdir(options->out, 0777) != 0 && errno != EEXIST) {
-        rc = att_fail_errno(&error, "--out %s cannot be made", options->out);
-    } else if (rc == ATT_OK && options->from_sweep != NULL) {
-        rc = att_bench_convert(options, &error);
-    } else if (rc == ATT_OK) {
-        bench->record = options;
-        if (options->thread_count > 0)
-            att_bench_variants_allow();
-        rc = -att_bench_run(bench, argc, argv);
-        error.text[0] = '\0'; /* said where it was found */
+    } else {
+        rc = record(options, bench, argc, argv, &error);
     }
     if (rc != ATT_OK && error.text[0] != '\0')
         att_log(ATT_LOG_ERROR, "%s", error.text);

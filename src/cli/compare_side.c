@@ -149,9 +149,8 @@ static int take_sweep(att_compare_side_t *side, const json_t *root, att_error_t 
     json_t *task;
     side->kind = ATT_COMPARE_SWEEP;
     snprintf(side->nccl, sizeof side->nccl, "%s", att_json_text_at(from, "nccl_version"));
-    const char *device = att_json_text_at(from, "device"), *name = strchr(device, ' ');
     snprintf(side->device, sizeof side->device, "%s",
-             device[0] == '[' && name != NULL ? name + 1 : device);
+             att_result_device(att_json_text_at(from, "device")));
     snprintf(side->clock, sizeof side->clock, "%s", att_json_text_at(from, "clock"));
     json_array_foreach(json_object_get(root, "tasks"), i,
                        task) if (take_sweep_task(side, task) !=

@@ -18,10 +18,9 @@
 
 static void check_switches(att_doctor_t *d)
 {
-    const char *off = getenv("ATTUNE_DISABLE");
-    if (off != NULL && off[0] != '\0' && strcmp(off, "0") != 0)
+    if (att_variable_is_on("ATTUNE_DISABLE"))
         att_doctor_add(d, "switch", ATT_CHECK_FAIL, "unset ATTUNE_DISABLE",
-                       "ATTUNE_DISABLE=%.40s: the hook does nothing", off);
+                       "ATTUNE_DISABLE=%.40s: the hook does nothing", getenv("ATTUNE_DISABLE"));
     else
         att_doctor_add(d, "switch", ATT_CHECK_PASS, NULL, "ATTUNE_DISABLE is not set");
     const char *run = getenv("ATTUNE_RUN_ID"), *job = getenv("SLURM_JOB_ID");

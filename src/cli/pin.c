@@ -262,6 +262,12 @@ static int await(const char *run, const json_t *tasks)
     return ATT_EFAIL;
 }
 
+static int tell_empty(att_log_level_t level, const char *run)
+{
+    att_log(level, "%s has no task yet: none of its collectives was called", run);
+    return level == ATT_LOG_ERROR ? ATT_EFAIL : ATT_OK;
+}
+
 static int set_pins(const char *run, char **words, int count, bool pin)
 {
     bool finished = false;
@@ -274,13 +280,12 @@ static int set_pins(const char *run, char **words, int count, bool pin)
     if (count == 0) {
         list(tasks);
         if (json_array_size(tasks) == 0)
-            att_log(ATT_LOG_WARN, "%s has no task yet: none of its collectives was called", run);
+            code = tell_empty(ATT_LOG_WARN, run);
     } else if (finished) {
         att_log(ATT_LOG_ERROR, "%s has finished: nothing is tuned any more", run);
         code = ATT_EFAIL;
     } else if (json_array_size(tasks) == 0) {
-        att_log(ATT_LOG_ERROR, "%s has no task yet: none of its collectives was called", run);
-        code = ATT_EFAIL;
+        code = tell_empty(ATT_LOG_ERROR, run);
     } else if (is_abandoned(run, &end, tasks) || choose(tasks, words, count, pin) > 0) {
         code = ATT_EFAIL;
     } else if ((code = write_file(run, tasks)) == ATT_OK) {

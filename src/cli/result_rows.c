@@ -100,8 +100,7 @@ static void name_collective(const char *word, char name[24])
     snprintf(name, 24, "%s", number >= 0 ? att_collective_name(number) : stem);
 }
 
-/* "[0x07] NVIDIA A100": its name, after where it sits; what sits nowhere is a name already. */
-static const char *without_place(const char *device)
+const char *att_result_device(const char *device)
 {
     const char *name = device[0] == '[' ? strchr(device, ' ') : NULL;
     return name != NULL ? name + 1 : device;
@@ -132,7 +131,7 @@ static void read_comment(const char *line, att_result_rows_t *rows, char collect
         if (rank + 1 > rows->ranks)
             rows->ranks = rank + 1;
         if (sscanf(strstr(line, " device "), " device %*d %95[^\r\n]", device) == 1)
-            snprintf(rows->device, sizeof rows->device, "%s", without_place(device));
+            snprintf(rows->device, sizeof rows->device, "%s", att_result_device(device));
     }
 }
 
@@ -216,7 +215,7 @@ static void read_origin(const json_t *root, att_result_rows_t *rows)
     take_text(json_object_get(root, "nccl_version"), rows->nccl, sizeof rows->nccl);
     const char *device = json_string_value(json_object_get(from, "device"));
     if (device != NULL)
-        snprintf(rows->device, sizeof rows->device, "%s", without_place(device));
+        snprintf(rows->device, sizeof rows->device, "%s", att_result_device(device));
 }
 
 static int parse_json(const json_t *root, att_result_rows_t *rows)

@@ -41,6 +41,8 @@ int att_result_rows_parse(const char *text, size_t size, const char *name, att_r
 uint32_t att_result_rows_series(const att_result_rows_t *rows, uint32_t i);
 /* Control characters become '?': for a text of a file that goes to a terminal. */
 void att_result_text_clean(char *text);
+/* Of "[0x07] NVIDIA A100" the name; what sits nowhere is a name already. */
+const char *att_result_device(const char *device);
 
 void att_result_rows_free(att_result_rows_t *rows);
 

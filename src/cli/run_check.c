@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "base/variables.h"
 #include "cli/run_end.h"
 #include "cli/variants_check.h"
 #include "search/strategy_host.h"
@@ -17,9 +18,9 @@
 
 static void tell_switch(void)
 {
-    const char *off = getenv("ATTUNE_DISABLE");
-    if (off != NULL && off[0] != '\0' && strcmp(off, "0") != 0)
-        att_log(ATT_LOG_WARN, "ATTUNE_DISABLE=%.40s: the hook does nothing, no call is tuned", off);
+    if (att_variable_is_on("ATTUNE_DISABLE"))
+        att_log(ATT_LOG_WARN, "ATTUNE_DISABLE=%.40s: the hook does nothing, no call is tuned",
+                getenv("ATTUNE_DISABLE"));
 }
 
 static int check_places(const att_config_t *config, att_places_t *places, att_error_t *error)
@@ -100,11 +101,10 @@ static void tell_unsearched(const char *folder, const att_tasks_t *tasks)
         for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
             without -= strcmp(tasks->rows[i].phase, ends[e]) == 0;
     if (without > 0)
-        att_log(
-            ATT_LOG_WARN,
-            "--apply: %s: no search of %zu of its %zu tasks had ended: these have NCCL's choice "
-            "now, and are not searched",
-            folder, without, tasks->count);
+        att_log(ATT_LOG_WARN,
+                "--apply: %s: %zu of its %zu tasks were not searched to the end: they have NCCL's "
+                "choice now, and no search",
+                folder, without, tasks->count);
 }
 
 /* The file and its format; whether it fits the job is for the sidecar, which sees the job. */

@@ -1,6 +1,7 @@
 #include "hook/hook.h"
 
 #include "base/log.h"
+#include "base/variables.h"
 #include "base/visibility.h"
 #include "base/step.h"
 #include "hook/context.h"
@@ -41,12 +42,6 @@ static void stop_in_child(void)
     atomic_store_explicit(&att_hook_stopped, true, memory_order_relaxed);
 }
 
-static bool is_set(const char *variable)
-{
-    const char *value = getenv(variable);
-    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
-}
-
 /* A sidecar may come later: at the start this is information, and at the end too, since a job
  * without sidecar is a job as NCCL alone would run it. */
 static void explain_absence(const char *when)
@@ -60,11 +55,11 @@ static void explain_absence(const char *when)
 
 static bool attach(att_nccl_logger_fn logger)
 {
-    if (is_set("ATTUNE_DISABLE")) {
+    if (att_variable_is_on("ATTUNE_DISABLE")) {
         att_hook_say(logger, "switched off by ATTUNE_DISABLE");
         return false;
     }
-    if (!is_set("ATTUNE_RUN_ID") && !is_set("SLURM_JOB_ID")) {
+    if (!att_variable_is_on("ATTUNE_RUN_ID") && !att_variable_is_on("SLURM_JOB_ID")) {
         att_hook_say(logger, "inactive: neither ATTUNE_RUN_ID nor SLURM_JOB_ID is set");
         return false;
     }

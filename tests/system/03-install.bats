@@ -45,12 +45,14 @@ links() {
 
 @test "the man pages are whole: a formatter has nothing to say about them" {
     command -v groff >/dev/null || skip 'no groff'
-    local page
+    local page width
     [ "$(ls moved/share/man/man1 | wc -l)" -ge 15 ]
     cd moved/share/man
     for page in man?/*; do
-        run --separate-stderr groff -ww -man -Tutf8 -rLL=80n "$page"
-        [ -z "$stderr" ] || fail "$page: $stderr"
+        for width in 78 80; do
+            run --separate-stderr groff -ww -man -Tutf8 -rLL=${width}n "$page"
+            [ -z "$stderr" ] || fail "$page: $stderr"
+        done
     done
 }
 

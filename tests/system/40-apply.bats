@@ -63,7 +63,7 @@ refused() {
     reject_output 'again without a search'
     calls=100 model_run second --apply first
     expect_status 0
-    expect_output 'no search of 1 of its 1 tasks had ended'
+    expect_output '1 of its 1 tasks were not searched to the end'
 }
 
 @test "another NCCL version, device or number of ranks: NCCL's choice stays, with the reason" {

@@ -239,6 +239,10 @@ END
     (cd "$ATTUNE_ROOT" && attune record --from-sweep docs/results/2026-11-29-h200/sweep-gemm.json.gz \
         --out "$CASE_DIR/new" --prefix sweep)
     [ "$(ls new | wc -l)" -eq 9 ]
+    refused 6 'nosuch.json' attune record --from-sweep ./nosuch.json --out newer
+    [ ! -e newer ] || fail 'a folder was left for nothing'
+    : >taken
+    refused 4 'out taken cannot be made: File exists' attune record --from-sweep ./nosuch.json --out taken
     # What would be no surface, or a file elsewhere, is refused, and what is there stays.
     zcat "$ATTUNE_ROOT"/docs/results/2026-11-29-h200/sweep-gemm.json.gz | jq '.tasks |= .[:1]' >one.json
     cp sweep-allreduce-1m-gemm.json.gz before.json.gz

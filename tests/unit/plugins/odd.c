@@ -1,5 +1,6 @@
 /* odd: misbehaves at a chosen place in a chosen way; as the well-behaved one with how=good. It does
  * not take the number 13. */
+#include "../misbehave.h"
 #include "body.h"
 
 #include <limits.h>
@@ -26,17 +27,9 @@ struct odd {
     int told;
 };
 
-static int misbehave(const char *how)
+static int answer(const char *how)
 {
-    if (strcmp(how, "crash") == 0)
-        abort();
-    if (strcmp(how, "hang") == 0)
-        for (;;)
-            pause();
-    if (strcmp(how, "exit") == 0)
-        _exit(3);
-    if (strcmp(how, "leave") == 0)
-        _exit(0);
+    misbehave(how);
     return strcmp(how, "error") == 0 ? ATT_STRATEGY_EINVALID : ATT_STRATEGY_OK;
 }
 
@@ -50,7 +43,7 @@ static int check(const att_options_t *options, char *why, size_t size)
     const att_option_t *o = options->options;
     if (o[REAL].real == 13) /* the reason has two lines: only one is to be shown */
         return att_option_refuse(&o[REAL], "any\nbut 13", why, size);
-    return strcmp(o[PLACE].text, "check") == 0 ? misbehave(o[HOW].text) : ATT_STRATEGY_OK;
+    return strcmp(o[PLACE].text, "check") == 0 ? answer(o[HOW].text) : ATT_STRATEGY_OK;
 }
 
 static int create(const att_space_t *space, const att_options_t *options, void **state)
@@ -59,7 +52,7 @@ static int create(const att_space_t *space, const att_options_t *options, void *
     o->body.space = space;
     o->how = options->options[HOW].text;
     o->place = options->options[PLACE].text;
-    int rc = at(o, "create") ? misbehave(o->how) : ATT_STRATEGY_OK;
+    int rc = at(o, "create") ? answer(o->how) : ATT_STRATEGY_OK;
     if (rc != ATT_STRATEGY_OK)
         free(o);
     else
@@ -79,7 +72,7 @@ static int ask(void *state, att_setting_t *settings, uint32_t max, uint32_t *cou
         settings[0].algorithm = 99;
     if (strcmp(o->how, "many") == 0)
         *count = max + 1;
-    return misbehave(o->how);
+    return answer(o->how);
 }
 
 static int tell(void *state, const att_setting_t *setting, const att_result_t *result)
@@ -87,7 +80,7 @@ static int tell(void *state, const att_setting_t *setting, const att_result_t *r
     struct odd *o = state;
     (void)setting;
     o->told += result->sample_count > 0 && isfinite(result->samples_us[0]);
-    return at(o, "tell") ? misbehave(o->how) : ATT_STRATEGY_OK;
+    return at(o, "tell") ? answer(o->how) : ATT_STRATEGY_OK;
 }
 
 static int best(void *state, att_setting_t *setting)
@@ -96,14 +89,14 @@ static int best(void *state, att_setting_t *setting)
     *setting = o->told ? body_setting(o->body.space) : ATT_SETTING_KEEP;
     if (at(o, "best") && strcmp(o->how, "outside") == 0)
         *setting = (att_setting_t){.algorithm = 6, .protocol = 0};
-    return at(o, "best") ? misbehave(o->how) : ATT_STRATEGY_OK;
+    return at(o, "best") ? answer(o->how) : ATT_STRATEGY_OK;
 }
 
 static void destroy(void *state)
 {
     struct odd *o = state;
     if (o != NULL && at(o, "destroy"))
-        misbehave(o->how);
+        answer(o->how);
     free(o);
 }
 

@@ -1,13 +1,12 @@
 #include "search/probe.h"
 
+#include "../misbehave.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,18 +14,9 @@ static int changed;
 
 static void attempt(void *context)
 {
-    const char *what = context;
     changed = 1;
     puts("not to be seen");
-    if (strcmp(what, "crash") == 0)
-        abort();
-    if (strcmp(what, "hang") == 0)
-        for (;;)
-            pause();
-    if (strcmp(what, "leave") == 0)
-        _exit(0);
-    if (strcmp(what, "exit") == 0)
-        _exit(3);
+    misbehave(context);
 }
 
 static void every_end_is_told(void **state)

@@ -1,3 +1,4 @@
+#include "../misbehave.h"
 #include "sim/crew.h"
 
 #include <setjmp.h>
@@ -37,21 +38,10 @@ static void results_do_not_depend_on_the_workers(void **state)
 
 static int odd_job(void *context, uint32_t number, void *result, att_error_t *error)
 {
-    const char *what = context;
     (void)result;
     if (number != 17)
         return ATT_OK;
-    if (strcmp(what, "crash") == 0) {
-        signal(SIGABRT, SIG_DFL);
-        abort();
-    }
-    if (strcmp(what, "hang") == 0)
-        for (;;)
-            pause();
-    if (strcmp(what, "exit") == 0)
-        _exit(3);
-    if (strcmp(what, "leave") == 0)
-        _exit(0);
+    misbehave(context);
     return att_fail(error, ATT_EINPUT, "job %u does not like its input", number);
 }
 
